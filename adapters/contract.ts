@@ -1,0 +1,202 @@
+/**
+ * What an adapter is: the code that speaks one protocol upstream.
+ *
+ * An adapter imports nothing from `server/`; everything it needs is handed over through `AdapterContext` and
+ * `CallContext`. One suite (`test/contract/adapter.ts`) runs against every implementation.
+ */
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: unknown };
+
+/** A tool as its upstream describes it; every field the upstream sent is kept. */
+export interface ToolDefinition extends JsonObject {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: JsonObject;
+  outputSchema?: JsonObject;
+  annotations?: JsonObject;
+}
+
+/** A resource, resource template or prompt as its upstream describes it. */
+export type CatalogueItem = JsonObject;
+
+export interface Log {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+/** What an adapter learned about its upstream and wants to find again after a restart (not a secret). */
+export type AdapterMemory = { [key: string]: Json };
+
+export type Credential = { kind: "bearer"; token: string } | { kind: "header" | "query"; name: string; value: string };
+
+export interface AdapterContext {
+  readonly connection: { readonly id: string; readonly slug: string };
+  /** The connection's configuration, already validated against the adapter's `configSchema`. */
+  readonly config: JsonObject;
+  /** Opens the credential at the moment of use; undefined where the connection has none. Never cache the value. */
+  readonly credential: () => Promise<Credential | undefined>;
+  /** The guarded way out (egress). Use no other. */
+  readonly fetch: typeof globalThis.fetch;
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Aborts when the session must end at once. */
+  readonly signal: AbortSignal;
+  readonly memory: { read(): Promise<AdapterMemory | undefined>; write(memory: AdapterMemory): Promise<void> };
+  /** How the proxy introduces itself upstream. */
+  readonly identity: { readonly name: string; readonly version: string };
+  /** Sent with every upstream HTTP request so that a loop through the proxy is seen. */
+  readonly hop: { readonly header: string; readonly value: string };
+}
+
+/** A question of the upstream to the caller: elicitation, sampling or roots. */
+export interface Question {
+  method: "elicitation/create" | "sampling/createMessage" | "roots/list";
+  params?: JsonObject;
+}
+
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** Who calls, as far as an upstream may know. */
+export interface Caller {
+  /**
+   * Whoever may share upstream state: callers with the same key may use one upstream session, others never.
+   * In a transparent endpoint's legacy session it is the session, else the principal.
+   */
+  readonly key: string;
+  /** Client capabilities that may be shown upstream: the caller's own, cut down to what the connection `asks`. */
+  readonly capabilities: JsonObject;
+  /** Legacy log level of the caller's session, or the level this one request asked for. */
+  readonly logLevel?: string;
+}
+
+/** Passed with one request; everything in it ends with that request. */
+export interface CallContext {
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  /** Milliseconds without progress after which the call is given up. */
+  readonly timeoutMs: number;
+  /** Milliseconds after which it is given up whatever happens. */
+  readonly maxTimeoutMs: number;
+  readonly progress?: (progress: Progress) => void;
+  readonly notify?: (notification: { method: string; params?: JsonObject }) => void;
+  /** Asks the caller and waits for the answer; absent where the caller cannot be asked. Rejects when it refuses. */
+  readonly ask?: (question: Question) => Promise<JsonObject>;
+  /** `_meta` to forward (trace context, and everything in a transparent endpoint). */
+  readonly meta?: JsonObject;
+  /** The retry of a call that answered `input_required`: the caller's answers and the upstream's own state. */
+  readonly resume?: { readonly inputResponses?: JsonObject; readonly requestState?: string };
+}
+
+/** A finished call, or one that needs answers first (MCP 2026-07-28 `input_required`). */
+export type Outcome =
+  | { kind: "result"; result: JsonObject }
+  | { kind: "input_required"; inputRequests: JsonObject; requestState?: string; result: JsonObject };
+
+/** What a service says about itself, told by the upstream and trusted for nothing. */
+export interface Introduction {
+  serverInfo?: JsonObject;
+  instructions?: string;
+  capabilities?: JsonObject;
+  /** Protocol revision spoken, e.g. `2026-07-28`. */
+  protocol?: string;
+}
+
+export interface Health {
+  state: "healthy" | "unhealthy";
+  /** One of the codes of `UpstreamError` where unhealthy. */
+  code?: UpstreamErrorCode;
+  /** The service's own words, bounded. */
+  message?: string;
+}
+
+export type Change =
+  | { kind: "tools" | "resources" | "prompts" }
+  | { kind: "resource_updated"; uri: string; callerKey?: string; params?: JsonObject }
+  | { kind: "log"; callerKey: string; params: JsonObject };
+
+export interface AdapterSession {
+  introduction(): Introduction;
+  /** Drains every page, guarding against a cursor that repeats. */
+  listTools(): Promise<ToolDefinition[]>;
+  callTool(action: string, args: JsonObject, call: CallContext): Promise<Outcome>;
+  check(): Promise<Health>;
+  close(): Promise<void>;
+  listResources?(): Promise<CatalogueItem[]>;
+  listResourceTemplates?(): Promise<CatalogueItem[]>;
+  readResource?(uri: string, call: CallContext): Promise<Outcome>;
+  listPrompts?(): Promise<CatalogueItem[]>;
+  getPrompt?(name: string, args: Record<string, string> | undefined, call: CallContext): Promise<Outcome>;
+  complete?(params: JsonObject, call: CallContext): Promise<JsonObject>;
+  subscribe?(uri: string, caller: Caller): Promise<void>;
+  unsubscribe?(uri: string, caller: Caller): Promise<void>;
+  setLogLevel?(level: string, caller: Caller): Promise<void>;
+  /** Ends what was kept for a caller (its upstream sessions and subscriptions). */
+  forget?(callerKey: string): Promise<void>;
+  onChange?(listener: (change: Change) => void): () => void;
+}
+
+/** What `prepare` made of a call's arguments: exactly what will be sent. */
+export interface Prepared {
+  args: JsonObject;
+}
+
+export interface Adapter {
+  readonly type: "mcp" | "openapi" | "http" | "a2a" | "ap";
+  /** JSON Schema of the adapter's own keys of a connection; validates YAML and draws the form. */
+  readonly configSchema: JsonObject;
+  /** Pure: wire names, defaults, coercion. Guards, approval and audit see its output and nothing changes it after. */
+  prepare(tool: ToolDefinition, args: JsonObject): Prepared;
+  open(context: AdapterContext): Promise<AdapterSession>;
+}
+
+export type UpstreamErrorCode =
+  | "upstream_unreachable"
+  | "upstream_timeout"
+  | "upstream_protocol"
+  | "upstream_status"
+  | "upstream_died"
+  | "authentication_required"
+  | "blocked_address"
+  | "loop_detected";
+
+/**
+ * An upstream failed. `message` is for the caller (no secrets, bounded), `detail` for log and audit.
+ * `processed`: `no` only where the upstream proved that it did not act, so that a write's outcome stays honest.
+ */
+export class UpstreamError extends Error {
+  override readonly name = "UpstreamError";
+  readonly code: UpstreamErrorCode;
+  readonly processed: "no" | "unknown";
+  readonly detail: string | undefined;
+  constructor(
+    code: UpstreamErrorCode,
+    message: string,
+    options: { processed?: "no" | "unknown"; detail?: string; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.processed = options.processed ?? "unknown";
+    this.detail = options.detail;
+  }
+}
+
+/** A JSON-RPC error the upstream answered with; relayed as such where the protocol allows it. */
+export class UpstreamRpcError extends Error {
+  override readonly name = "UpstreamRpcError";
+  readonly rpcCode: number;
+  readonly data: unknown;
+  constructor(rpcCode: number, message: string, data?: unknown) {
+    super(message);
+    this.rpcCode = rpcCode;
+    this.data = data;
+  }
+}

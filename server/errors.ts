@@ -1,0 +1,106 @@
+/**
+ * The one table of errors: stable code, HTTP status, JSON-RPC code and public text.
+ * The caller gets the public text; log and audit get `detail`.
+ */
+
+interface Entry {
+  /** HTTP status where the error ends an HTTP request. */
+  readonly status: number;
+  /** JSON-RPC code where it ends a JSON-RPC request; absent: it is told as a result with `isError`. */
+  readonly rpc?: number;
+  readonly text: string;
+}
+
+export const ERRORS = {
+  // The HTTP door (MCP 2026-07-28, "Streamable HTTP")
+  origin_refused: { status: 403, rpc: -32600, text: "This Origin is not allowed to call this server." },
+  host_refused: { status: 403, rpc: -32600, text: "This Host is not served here." },
+  token_missing: { status: 401, rpc: -32600, text: "Send an Authorization: Bearer token for this endpoint." },
+  token_invalid: {
+    status: 401,
+    rpc: -32600,
+    text: "The bearer token is not valid here: it is wrong, expired, revoked or for another endpoint.",
+  },
+  scope_missing: { status: 403, rpc: -32600, text: "The token does not carry a scope of this endpoint." },
+  not_found: { status: 404, rpc: -32600, text: "There is nothing at this address." },
+  method_not_allowed: { status: 405, rpc: -32600, text: "This method is not served here; send a POST." },
+  not_acceptable: { status: 406, rpc: -32600, text: "Accept must name application/json and text/event-stream." },
+  body_too_large: { status: 413, rpc: -32600, text: "The request body is larger than 4 MiB." },
+  body_too_deep: { status: 400, rpc: -32600, text: "The request body is nested too deeply." },
+  content_type: { status: 415, rpc: -32600, text: "Content-Type must be application/json." },
+  parse_error: { status: 400, rpc: -32700, text: "The request body is not valid JSON." },
+  invalid_request: { status: 400, rpc: -32600, text: "The request is not a valid JSON-RPC message." },
+  session_required: { status: 400, rpc: -32600, text: "Mcp-Session-Id is required; send initialize first." },
+  session_not_found: { status: 404, rpc: -32001, text: "Session not found; send initialize again." },
+  loop_detected: {
+    status: 508,
+    rpc: -32600,
+    text: "This request came through this server already: a connection leads back to it.",
+  },
+  too_many: { status: 503, rpc: -32603, text: "The server holds too many sessions or streams; try again later." },
+  internal: { status: 500, rpc: -32603, text: "Something went wrong in the proxy. The operator's log says what." },
+
+  // A call
+  unknown_tool: { status: 200, rpc: -32602, text: "Unknown tool. Find tools with tool_search." },
+  invalid_arguments: { status: 200, text: "The arguments do not fit the tool's input schema." },
+  tool_changed: {
+    status: 200,
+    text: "The tool's definition changed upstream and waits for a person's review. Use another tool or ask an administrator.",
+  },
+  class_refused: { status: 200, text: "tool_read calls only read tools; call this one with tool_write." },
+  scope_refused: { status: 200, text: "The token does not allow this kind of call." },
+  guard_refused: { status: 200, text: "The arguments are outside what this endpoint allows." },
+  approval_required: { status: 200, text: "A person must approve this call first." },
+  authorization_required: { status: 200, text: "The connection needs a sign-in first." },
+  missing_variable: {
+    status: 200,
+    text: "The connection's configuration names an environment variable that is not set.",
+  },
+  blocked_address: { status: 200, text: "The address of the connection is not allowed." },
+  pairing_unavailable: { status: 200, text: "No connection can be paired." },
+  asked_and_refused: { status: 200, text: "The question of the service was not answered, so the call ended." },
+  call_lost: { status: 200, text: "The pending call is gone. Call the tool again." },
+  result_too_large: { status: 200, text: "The result is larger than the proxy passes on." },
+  outcome_unknown: {
+    status: 200,
+    text: "The service may have acted, but its answer was lost. Check before you call again.",
+  },
+  cancelled: { status: 200, text: "The call was cancelled." },
+  upstream_unreachable: { status: 200, text: "The service behind the connection cannot be reached." },
+  upstream_timeout: { status: 200, text: "The service behind the connection did not answer in time." },
+  upstream_protocol: {
+    status: 200,
+    text: "The service behind the connection answered with something that is not MCP.",
+  },
+  upstream_status: { status: 200, text: "The service behind the connection answered with an error." },
+  upstream_died: { status: 200, text: "The process behind the connection ended in mid-call." },
+  authentication_required: { status: 200, text: "The service behind the connection requires authentication." },
+
+  // Start and configuration
+  config_invalid: { status: 500, text: "The configuration is not valid." },
+  start_failed: { status: 500, text: "The server cannot start." },
+  database_unavailable: { status: 503, rpc: -32603, text: "The database cannot be reached; try again." },
+} as const satisfies Record<string, Entry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error with a stable code. `message` is public; `detail` is for log and audit only. */
+export class JackfieldError extends Error {
+  override readonly name = "JackfieldError";
+  readonly code: ErrorCode;
+  readonly detail: string | undefined;
+  readonly data: unknown;
+  constructor(code: ErrorCode, options: { text?: string; detail?: string; data?: unknown; cause?: unknown } = {}) {
+    super(options.text ?? ERRORS[code].text, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.detail = options.detail;
+    this.data = options.data;
+  }
+  get status(): number {
+    return ERRORS[this.code].status;
+  }
+  get rpc(): number | undefined {
+    const entry: Entry = ERRORS[this.code];
+    return entry.rpc;
+  }
+}
