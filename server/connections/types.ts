@@ -1,0 +1,165 @@
+/**
+ * What is served: the snapshot that the registry keeps in memory and every request reads.
+ *
+ * Everything here is plain and frozen in spirit: a change of the configuration or of a catalogue makes a new object,
+ * so a request that holds one sees one consistent state to its end.
+ */
+import type { CatalogueItem, Introduction, JsonObject, ToolDefinition } from "../../adapters/contract.ts";
+import type { AccessRules } from "../access/classes.ts";
+import type { PolicyEntry } from "../access/policy.ts";
+
+/** Whose credential a connection uses (design, section 2). */
+export type Subject = "user" | "workspace" | "installation" | "environment";
+
+/** What an upstream may ask the caller in mid-call. */
+export type Asks = "none" | "elicitation" | "all";
+
+export type ConnectionType = "mcp" | "openapi" | "http" | "a2a" | "ap";
+
+/** How a connection authenticates; the secret itself is never part of it, at most the name of what holds it. */
+export interface AuthConfig {
+  method: "none" | "oauth" | "client_credentials" | "bearer" | "api_key";
+  scopes?: string[];
+  /** api_key only. */
+  in?: "header" | "query";
+  name?: string;
+  /** Name of the environment variable that holds the secret (`secret: ${env:NAME}`). */
+  secretEnv?: string;
+}
+
+/** One connection of the configuration, checked and with every default filled in. JSON, so it is stored as it is. */
+export interface ConnectionConfig {
+  type: ConnectionType;
+  label: string;
+  description: string;
+  aliases: string[];
+  subject: Subject;
+  required: boolean;
+  asks: Asks;
+  review: "patterns" | "strict";
+  /** Name of the organization's credential, where it is not the connection's own. */
+  credential?: string;
+  auth: AuthConfig;
+  access: AccessRules;
+  /**
+   * The adapter's own keys (`url`, `headers`, `command`, `cwd`, `env`, ...). A value `${env:NAME}` of a stdio `env`
+   * stays as it is written and is resolved when the session opens, so that no secret reaches the store.
+   */
+  adapter: JsonObject;
+}
+
+export interface RateLimit {
+  calls: number;
+  per: "second" | "minute" | "hour" | "day";
+}
+
+/** Who may use an endpoint; undefined: admins and the tokens made for it. */
+export interface Principals {
+  roles: string[];
+  groups: string[];
+  people: string[];
+  agents: string[];
+}
+
+/** One endpoint of the configuration, with every default filled in. */
+export interface EndpointConfig {
+  label: string;
+  principals?: Principals;
+  discovery: "search" | "listed" | "transparent";
+  /** The connection that a transparent endpoint shows. */
+  connection?: string;
+  activation: "on" | "off";
+  outputSchema: "search" | "list";
+  audience: "private" | "shared";
+  signIn: "on" | "off";
+  pin: string[];
+  rateLimit?: RateLimit;
+  /** Session variables that the endpoint itself gives to guards. */
+  variables: Record<string, string>;
+  tools: {
+    /** Absent: every reviewed tool of the environment is granted. Present: closed by default. */
+    allow?: PolicyEntry[];
+    forbid: PolicyEntry[];
+  };
+}
+
+export interface ServedTool {
+  id: string;
+  /** Public name, `<connection>__<action>`, at most 48 characters. */
+  name: string;
+  /** The upstream's own name. */
+  action: string;
+  /** The reviewed definition, cleaned of invisible characters. */
+  definition: ToolDefinition;
+  class: "read" | "write";
+  /** Only `approved` may be listed, found and called; the others are here so that the refusal can say why. */
+  state: "approved" | "changed" | "pending";
+  approval: "none" | "required";
+  /** SHA-256 (hex) of the reviewed definition; the key of everything compiled from it. */
+  hash: string;
+  connection: ServedConnection;
+}
+
+export type ConnectionServingState = "ok" | "loading" | "failed" | "needsAuthorization" | "disabled";
+
+export interface ServedConnection {
+  id: string;
+  slug: string;
+  type: ConnectionType;
+  label: string;
+  description: string;
+  aliases: string[];
+  /** The adapter's own keys. */
+  config: JsonObject;
+  auth: AuthConfig;
+  credential?: string;
+  /** The environment that owns it (an ancestor's, where it is inherited). */
+  environmentId: string;
+  organizationId: string;
+  subject: Subject;
+  required: boolean;
+  asks: Asks;
+  access: AccessRules;
+  /** Compiled `access.resources` and `access.prompts`. */
+  admits: { resource(uri: string): boolean; prompt(name: string): boolean };
+  /** Approved, changed and pending tools that have a class, in upstream order. */
+  tools: ServedTool[];
+  /** Prompts, resources and templates that `access` admits, in upstream order. */
+  prompts: CatalogueItem[];
+  resources: CatalogueItem[];
+  templates: CatalogueItem[];
+  /** Public prompt name (`<connection>__<prompt>`) -> the upstream's own. */
+  promptNames: ReadonlyMap<string, string>;
+  introduction?: Introduction;
+  state: ConnectionServingState;
+  loadError?: { code: string; message: string };
+  /** Changes whenever anything above changes. */
+  revision: string;
+}
+
+export interface ServedEndpoint {
+  id: string;
+  slug: string;
+  label: string;
+  organizationId: string;
+  organizationSlug: string;
+  environmentId: string;
+  config: EndpointConfig;
+  /** Served at `/mcp` (of its organization) too. */
+  isDefault: boolean;
+}
+
+export interface ServedEnvironment {
+  id: string;
+  slug: string;
+  organizationId: string;
+  organizationSlug: string;
+  versionId: string;
+  /** Changes whenever anything served changes. */
+  revision: string;
+  /** Sorted by slug: its own and those inherited, nearest first where slugs meet. */
+  connections: ServedConnection[];
+  endpoints: ServedEndpoint[];
+  /** Its own and every ancestor's. */
+  forbid: PolicyEntry[];
+}
