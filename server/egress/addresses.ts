@@ -1,0 +1,72 @@
+/**
+ * What kind of address an IP is, in every notation an upstream's URL may use. Pure: no I/O.
+ *
+ * Public means `unicast` in the sense of the IANA special-purpose registries (RFC 6890): carrier-grade NAT,
+ * benchmarking, NAT64, 6to4, Teredo and IPv4 written inside IPv6 are all not public, because each of them can
+ * lead back into a private network.
+ */
+import ipaddr from "ipaddr.js";
+
+export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Addresses that stay closed whatever the operator allows: cloud metadata services outside link-local ranges. */
+const METADATA = new Set(["100.100.100.200", "fd00:ec2::254", "168.63.129.16"]);
+
+/** Ranges that are never an upstream, whatever the operator allows. */
+const NEVER = new Set(["linkLocal", "unspecified", "multicast", "broadcast"]);
+
+/**
+ * Reads an IP address as `URL.hostname`, a resolver or a socket writes it: brackets and a zone are dropped.
+ * Returns undefined for a name.
+ */
+export function parseAddress(host: string): Address | undefined {
+  const bare = host.replace(/^\[|\]$/g, "").replace(/%.*$/, "");
+  return ipaddr.isValid(bare) ? ipaddr.parse(bare) : undefined;
+}
+
+/** The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), else the address itself. */
+export function unmapped(address: Address): Address {
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+}
+
+/** Only this part of IPv6 is assigned as global unicast (RFC 4291, 2.4; IANA); `::a.b.c.d` for one lies outside. */
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Whether anybody may be there: global unicast, and not an IPv4 address in IPv6 clothing. */
+export function isPublic(address: Address): boolean {
+  if (address.range() !== "unicast" || isNever(address)) return false;
+  return !(address instanceof ipaddr.IPv6) || address.match(GLOBAL_IPV6);
+}
+
+/** Whether the address stays closed even where the operator allows its range: link-local, metadata, multicast. */
+export function isNever(address: Address): boolean {
+  const plain = unmapped(address);
+  return NEVER.has(plain.range()) || METADATA.has(plain.toString());
+}
+
+/** Whether the address is this machine talking to itself. */
+export function isLoopback(address: Address): boolean {
+  return unmapped(address).range() === "loopback";
+}
+
+/** A parsed CIDR range. */
+export interface Range {
+  contains(address: Address): boolean;
+}
+
+/**
+ * Parses one entry of the operator's list of private ranges: `loopback` or a CIDR (a single address counts as its
+ * own range). Throws a RangeError that names the entry.
+ */
+export function parseRange(entry: string): Range {
+  if (entry === "loopback") return { contains: isLoopback };
+  const text = entry.includes("/") ? entry : `${entry}/${entry.includes(":") ? 128 : 32}`;
+  if (!ipaddr.isValidCIDR(text)) throw new RangeError(`"${entry}" is neither "loopback" nor a CIDR such as 10.0.0.0/8`);
+  const [base, bits] = ipaddr.parseCIDR(text);
+  return {
+    contains(address) {
+      const plain = unmapped(address);
+      return plain.kind() === base.kind() && plain.match(base, bits);
+    },
+  };
+}
