@@ -1,0 +1,149 @@
+/** The four kinds of configuration files, each read, checked and explained. */
+import { dirname, join, relative } from "node:path";
+import type { z } from "zod";
+import type { PolicyEntry } from "../access/policy.ts";
+import { envReferences, findSecrets } from "./file-secrets.ts";
+import { connectionConfig, endpointConfig, policyEntryOf } from "./from-file.ts";
+import { isFile, type LoadedConnection, type LoadedEndpoint, type Reading, readText, slugFilesIn } from "./reading.ts";
+import {
+  type ConnectionFile,
+  connectionFile,
+  endpointFile,
+  environmentFile,
+  type JackfieldFile,
+  jackfieldFile,
+} from "./schema.ts";
+import { checkYaml, parseYaml, type YamlFile } from "./yaml-file.ts";
+
+export function readJackfield(reading: Reading): JackfieldFile {
+  const nothing: JackfieldFile = { version: 1, stdio: "deny" };
+  const read = readNamed(reading, reading.root, "jackfield", jackfieldFile);
+  if (read === undefined) return nothing;
+  for (const key of ["pieces", "oauthApps", "signIn"] as const) {
+    if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
+  }
+  return read.value;
+}
+
+export function readEnvironmentFile(
+  reading: Reading,
+  dir: string,
+): { label?: string; parent?: string; forbid: PolicyEntry[] } {
+  const read = readNamed(reading, dir, "environment", environmentFile);
+  if (read === undefined) return { forbid: [] };
+  const { label, parent, tools } = read.value.environment;
+  return {
+    ...(label === undefined ? {} : { label }),
+    ...(parent === undefined ? {} : { parent }),
+    forbid: tools.forbid.map(policyEntryOf),
+  };
+}
+
+export function readConnections(reading: Reading, dir: string): LoadedConnection[] {
+  const connections: LoadedConnection[] = [];
+  for (const { slug, file, path } of slugFilesIn(reading, join(dir, "connections"))) {
+    const read = readFile(reading, file, path, connectionFile);
+    if (read === undefined) continue;
+    const { connection } = read.value;
+    const before = reading.errors.length;
+    for (const finding of findSecrets(connection)) {
+      reading.errors.push(read.yaml.problem(finding.path, finding.message));
+    }
+    if (connection.type === "mcp" && connection.command !== undefined && reading.jackfield.stdio !== "allow") {
+      const message = "commands are started only where jackfield.yml says stdio: allow";
+      reading.errors.push(read.yaml.problem(["connection", "command"], message));
+    }
+    if (reading.errors.length > before) continue;
+    reportMissing(reading, read.yaml, connection);
+    noteConnection(reading, read.yaml, connection);
+    connections.push({ slug, source: file, config: connectionConfig(slug, connection, dirname(dirname(path))) });
+  }
+  return connections;
+}
+
+export function readEndpoints(reading: Reading, dir: string): LoadedEndpoint[] {
+  const endpoints: LoadedEndpoint[] = [];
+  for (const { slug, file, path } of slugFilesIn(reading, join(dir, "endpoints"))) {
+    const read = readFile(reading, file, path, endpointFile);
+    if (read === undefined) continue;
+    const { endpoint } = read.value;
+    const later: [string, boolean][] = [
+      ["principals", endpoint.principals !== undefined],
+      ["rateLimit", endpoint.rateLimit !== undefined],
+    ];
+    for (const [key, used] of later) {
+      if (used) reading.notes.push(read.yaml.problem(["endpoint", key], "is accepted and not enforced yet"));
+    }
+    endpoints.push({ slug, source: file, config: endpointConfig(slug, endpoint) });
+  }
+  return endpoints;
+}
+
+/** `Missing NAME` for each environment variable that the connection names and that is not set. */
+function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
+  const named: { path: string[]; value: string }[] = [];
+  const auth = connection.auth;
+  if (auth !== undefined && "secret" in auth && auth.secret !== undefined) {
+    named.push({ path: ["connection", "auth", "secret"], value: auth.secret });
+  }
+  if (connection.type === "mcp") {
+    for (const [name, value] of Object.entries(connection.env ?? {})) {
+      named.push({ path: ["connection", "env", name], value });
+    }
+  }
+  for (const { path, value } of named) {
+    for (const name of envReferences(value)) {
+      const known = reading.env[name];
+      if (known === undefined || known === "") reading.missing.push(yaml.problem(path, `Missing ${name}`));
+    }
+  }
+}
+
+function noteConnection(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
+  const note = (path: string[], message: string) => reading.notes.push(yaml.problem(["connection", ...path], message));
+  if (connection.type !== "mcp")
+    note(["type"], `connections of type ${connection.type} are accepted and not served yet`);
+  if (connection.access === undefined) note([], "has no access, so none of its tools is served");
+  if (connection.access === "suggested") {
+    note(["access"], "suggested trusts what the service says about its own tools at first import");
+  }
+  const method = connection.auth?.method;
+  if (method === "oauth" || method === "client_credentials") {
+    note(["auth", "method"], `${method} is accepted; signing in is not possible yet`);
+  }
+  if (connection.credential !== undefined) note(["credential"], "stored credentials are accepted and not used yet");
+  if (connection.subject === "user") note(["subject"], "accounts of single people are accepted and not used yet");
+  if (connection.type === "mcp") {
+    for (const [name, value] of Object.entries(connection.headers ?? {})) {
+      if (value.includes("${{")) note(["headers", name], "session variables in headers are accepted and not used yet");
+    }
+    if (connection.url?.startsWith("http:")) note(["url"], "plain http works for addresses that the operator allows");
+  }
+}
+
+/** A file with a fixed name; undefined where there is none, or where it is wrong. */
+function readNamed<Schema extends z.ZodType>(reading: Reading, dir: string, name: string, schema: Schema) {
+  const path = [".yml", ".yaml"].map((extension) => join(dir, name + extension)).find(isFile);
+  return path === undefined ? undefined : readFile(reading, relative(reading.root, path), path, schema);
+}
+
+function readFile<Schema extends z.ZodType>(
+  reading: Reading,
+  file: string,
+  path: string,
+  schema: Schema,
+): { yaml: YamlFile; value: z.output<Schema> } | undefined {
+  let text: string;
+  try {
+    text = readText(path);
+  } catch (error) {
+    reading.errors.push({ file, message: `cannot be read: ${error instanceof Error ? error.message : String(error)}` });
+    return undefined;
+  }
+  const { yaml, problems } = parseYaml(file, text);
+  reading.errors.push(...problems);
+  if (yaml === undefined) return undefined;
+  const checked = checkYaml(yaml, schema);
+  reading.errors.push(...checked.problems);
+  return checked.value === undefined ? undefined : { yaml, value: checked.value };
+}

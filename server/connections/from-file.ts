@@ -1,0 +1,122 @@
+/** Checked words of a file -> what is stored and served, with every default filled in. */
+import { resolve } from "node:path";
+import type { JsonObject } from "../../adapters/contract.ts";
+import type { AccessRules } from "../access/classes.ts";
+import type { PolicyEntry } from "../access/policy.ts";
+import { envReferences } from "./file-secrets.ts";
+import type { ConnectionFile, EndpointFile, PolicyEntryFile } from "./schema.ts";
+import type { AuthConfig, ConnectionConfig, EndpointConfig } from "./types.ts";
+
+/**
+ * @param slug the file's name; the label where the file gives none
+ * @param baseDir absolute directory that a relative `cwd` starts from, and the default one of a command
+ */
+export function connectionConfig(slug: string, file: ConnectionFile, baseDir: string): ConnectionConfig {
+  return {
+    type: file.type,
+    label: file.label ?? slug,
+    description: file.description,
+    aliases: file.aliases,
+    subject: file.subject,
+    required: file.required,
+    asks: file.asks,
+    review: file.review,
+    ...(file.credential === undefined ? {} : { credential: file.credential }),
+    auth: authConfig(file.auth),
+    access: accessRules(file.access, file.type === "ap" ? file.expose : undefined),
+    adapter: adapterKeys(file, baseDir),
+  };
+}
+
+function authConfig(auth: ConnectionFile["auth"]): AuthConfig {
+  if (auth === undefined) return { method: "none" };
+  const config: AuthConfig = { method: auth.method };
+  if ("scopes" in auth && auth.scopes !== undefined) config.scopes = auth.scopes;
+  if (auth.method === "api_key") {
+    config.in = auth.in;
+    config.name = auth.name;
+  }
+  const [secretEnv] = "secret" in auth && auth.secret !== undefined ? envReferences(auth.secret) : [];
+  if (secretEnv !== undefined) config.secretEnv = secretEnv;
+  return config;
+}
+
+/** Without `access` nothing has a class, so nothing is served: what nobody reviewed does not exist. */
+function accessRules(access: ConnectionFile["access"], expose: string[] | undefined): AccessRules {
+  const rules: AccessRules = {
+    read: [],
+    write: [],
+    approval: { tools: {} },
+    disable: [],
+    resources: [],
+    prompts: [],
+    suggested: access === "suggested",
+  };
+  if (expose !== undefined) rules.expose = expose;
+  if (access === undefined) return rules;
+  if (access === "suggested") return { ...rules, resources: ["**"], prompts: ["**"] };
+  rules.read = access.read?.tools ?? [];
+  rules.write = access.write?.tools ?? [];
+  if (access.read?.approval !== undefined) rules.approval.read = access.read.approval;
+  if (access.write?.approval !== undefined) rules.approval.write = access.write.approval;
+  rules.approval.tools = access.approval ?? {};
+  if (access.preset !== undefined) rules.preset = access.preset;
+  if (access.expose !== undefined) rules.expose = access.expose;
+  rules.disable = access.disable ?? [];
+  rules.resources = access.resources ?? [];
+  rules.prompts = access.prompts ?? [];
+  return rules;
+}
+
+function adapterKeys(file: ConnectionFile, baseDir: string): JsonObject {
+  switch (file.type) {
+    case "mcp":
+      if (file.command === undefined) return defined({ url: file.url, headers: file.headers });
+      return defined({ command: file.command, cwd: resolve(baseDir, file.cwd ?? "."), env: file.env });
+    case "openapi":
+      return defined({ spec: file.spec, baseUrl: file.baseUrl, overrides: file.overrides });
+    case "http":
+      return { endpoints: file.endpoints };
+    case "a2a":
+      return { card: file.card };
+    case "ap":
+      return { piece: file.piece, version: file.version };
+  }
+}
+
+/** @param slug the file's name; the label where the file gives none */
+export function endpointConfig(slug: string, file: EndpointFile): EndpointConfig {
+  const config: EndpointConfig = {
+    label: file.label ?? slug,
+    discovery: file.discovery,
+    activation: file.activation,
+    outputSchema: file.outputSchema,
+    audience: file.audience,
+    signIn: file.signIn,
+    pin: file.pin,
+    variables: file.variables,
+    tools: { forbid: file.tools.forbid.map(policyEntryOf) },
+  };
+  if (file.principals !== undefined) config.principals = file.principals;
+  if (file.connection !== undefined) config.connection = file.connection;
+  if (file.rateLimit !== undefined) config.rateLimit = file.rateLimit;
+  if (file.tools.allow !== undefined) config.tools.allow = file.tools.allow.map(policyEntryOf);
+  return config;
+}
+
+/** An entry without the keys that the file left out. */
+export function policyEntryOf(entry: PolicyEntryFile): PolicyEntry {
+  if (typeof entry === "string") return entry;
+  const { tool, connection, args, paths, onlyArgs } = entry;
+  return {
+    tool,
+    ...(connection === undefined ? {} : { connection }),
+    ...(args === undefined ? {} : { args }),
+    ...(paths === undefined ? {} : { paths }),
+    ...(onlyArgs === undefined ? {} : { onlyArgs }),
+  };
+}
+
+function defined(keys: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,213 @@
+/**
+ * The keys of the configuration files (design, section 8). Every object is strict: a key that is not here is an error.
+ *
+ * The schemas take the words of the files; `from-file.ts` turns them into what is stored and served.
+ */
+import { z } from "zod";
+import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
+
+/** The error of a pattern in words, or undefined where it can be read. */
+function patternProblem(pattern: string, read: (pattern: string) => unknown): string | undefined {
+  try {
+    read(pattern);
+    return undefined;
+  } catch (error) {
+    if (error instanceof GlobError) return error.message;
+    throw error;
+  }
+}
+
+const text = z.string().min(1).max(2000);
+
+/** A pattern over names: no variables. */
+const namePattern = text.superRefine((pattern, context) => {
+  const problem = patternProblem(pattern, (value) => compileNames([value]));
+  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+});
+
+/** A pattern over a value: session variables allowed. */
+const valuePattern = z.string().superRefine((pattern, context) => {
+  const problem = patternProblem(pattern, parseGlob);
+  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+});
+
+const names = z.array(namePattern).max(1000);
+const version = z.literal(1);
+
+const guard = z.union([
+  z.array(valuePattern).min(1),
+  z.strictObject({ match: z.array(valuePattern).min(1), optional: z.boolean().default(false) }),
+]);
+const guards = z.record(z.string().min(1), guard);
+
+export const policyEntry = z.union([
+  namePattern,
+  z.strictObject({
+    tool: namePattern,
+    connection: text.optional(),
+    args: guards.optional(),
+    paths: guards.optional(),
+    onlyArgs: z.boolean().optional(),
+  }),
+]);
+
+const access = z.union([
+  z.literal("suggested"),
+  z.strictObject({
+    read: z.strictObject({ tools: names, approval: z.literal("always").optional() }).optional(),
+    write: z.strictObject({ tools: names, approval: z.literal("always").optional() }).optional(),
+    approval: z.record(namePattern, z.enum(["always", "never"])).optional(),
+    preset: z.enum(["read-only", "approval-required"]).optional(),
+    expose: names.optional(),
+    disable: names.optional(),
+    resources: names.optional(),
+    prompts: names.optional(),
+  }),
+]);
+
+/** `${env:NAME}` and nothing else: a secret is named, never written. */
+const secretName = z
+  .string()
+  .regex(
+    /^\$\{env:[A-Za-z_][A-Za-z0-9_]*\}$/,
+    `must name an environment variable, as \${env:NAME}: never a secret itself`,
+  );
+
+const scopes = z.array(text).max(200);
+const auth = z.discriminatedUnion("method", [
+  z.strictObject({ method: z.literal("none") }),
+  z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional() }),
+  z.strictObject({ method: z.literal("client_credentials"), scopes: scopes.optional(), secret: secretName.optional() }),
+  z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
+  z.strictObject({
+    method: z.literal("api_key"),
+    in: z.enum(["header", "query"]).default("header"),
+    name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be a header or parameter name"),
+    secret: secretName.optional(),
+  }),
+]);
+
+const common = {
+  label: z.string().min(1).max(200).optional(),
+  description: z.string().max(4000).default(""),
+  aliases: z.array(z.string().min(1).max(100)).max(50).default([]),
+  auth: auth.optional(),
+  credential: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,63}$/, "must be the name of a credential: lower-case letters, digits and -")
+    .optional(),
+  subject: z.enum(["user", "workspace", "installation", "environment"]).default("workspace"),
+  required: z.boolean().default(false),
+  asks: z.enum(["none", "elicitation", "all"]).default("none"),
+  review: z.enum(["patterns", "strict"]).default("patterns"),
+  access: access.optional(),
+};
+
+const httpUrl = z.string().refine((value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url !== undefined && (url.protocol === "https:" || url.protocol === "http:") && url.hash === "";
+}, "must be an http or https URL without a fragment");
+
+const mcp = z
+  .strictObject({
+    type: z.literal("mcp"),
+    ...common,
+    url: httpUrl.optional(),
+    headers: z.record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "is not a header name"), z.string()).optional(),
+    command: z.array(z.string().min(1)).min(1).optional(),
+    cwd: text.optional(),
+    env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "is not a variable name"), z.string()).optional(),
+  })
+  .superRefine((value, context) => {
+    const wrong = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    if ((value.url === undefined) === (value.command === undefined)) {
+      wrong([value.url === undefined ? "type" : "command"], "an mcp connection has either url or command");
+    }
+    if (value.command === undefined && value.cwd !== undefined) wrong(["cwd"], "goes with command only");
+    if (value.command === undefined && value.env !== undefined) wrong(["env"], "goes with command only");
+    if (value.url === undefined && value.headers !== undefined) wrong(["headers"], "goes with url only");
+    if (value.url === undefined && value.auth !== undefined && value.auth.method !== "none") {
+      wrong(["auth"], "goes with url only; give a command its secrets through env");
+    }
+  });
+
+const json = z.json();
+const connection = z.discriminatedUnion("type", [
+  mcp,
+  z.strictObject({
+    type: z.literal("openapi"),
+    ...common,
+    spec: text,
+    baseUrl: httpUrl.optional(),
+    overrides: z.strictObject({ read: names.optional(), write: names.optional() }).optional(),
+  }),
+  z.strictObject({ type: z.literal("http"), ...common, endpoints: z.array(json).min(1) }),
+  z.strictObject({ type: z.literal("a2a"), ...common, card: httpUrl }),
+  z.strictObject({ type: z.literal("ap"), ...common, piece: text, version: text, expose: names.optional() }),
+]);
+
+export const connectionFile = z.strictObject({ version, connection });
+
+const strings = z.array(text);
+const endpoint = z
+  .strictObject({
+    label: z.string().min(1).max(200).optional(),
+    principals: z
+      .strictObject({
+        roles: strings.default([]),
+        groups: strings.default([]),
+        people: strings.default([]),
+        agents: strings.default([]),
+      })
+      .optional(),
+    discovery: z.enum(["search", "listed", "transparent"]).default("search"),
+    connection: text.optional(),
+    activation: z.enum(["on", "off"]).default("on"),
+    outputSchema: z.enum(["search", "list"]).default("search"),
+    audience: z.enum(["private", "shared"]).default("private"),
+    signIn: z.enum(["on", "off"]).default("on"),
+    pin: names.default([]),
+    rateLimit: z
+      .strictObject({ calls: z.number().int().positive(), per: z.enum(["second", "minute", "hour", "day"]) })
+      .optional(),
+    variables: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_-]*$/, "is not a variable name"), z.string())
+      .default({}),
+    tools: z
+      .strictObject({ allow: z.array(policyEntry).optional(), forbid: z.array(policyEntry).default([]) })
+      .default({ forbid: [] }),
+  })
+  .superRefine((value, context) => {
+    const transparent = value.discovery === "transparent";
+    if (transparent && value.connection === undefined) {
+      context.addIssue({ code: "custom", path: ["discovery"], message: "transparent needs a connection" });
+    }
+    if (!transparent && value.connection !== undefined) {
+      context.addIssue({ code: "custom", path: ["connection"], message: "goes with discovery: transparent only" });
+    }
+  });
+
+export const endpointFile = z.strictObject({ version, endpoint });
+
+export const environmentFile = z.strictObject({
+  version,
+  environment: z.strictObject({
+    label: z.string().min(1).max(200).optional(),
+    parent: text.optional(),
+    tools: z.strictObject({ forbid: z.array(policyEntry).default([]) }).default({ forbid: [] }),
+  }),
+});
+
+export const jackfieldFile = z.strictObject({
+  version,
+  stdio: z.enum(["allow", "deny"]).default("deny"),
+  pieces: z.array(json).optional(),
+  oauthApps: z.record(z.string(), json).optional(),
+  signIn: z.record(z.string(), json).optional(),
+});
+
+export type ConnectionFile = z.infer<typeof connectionFile>["connection"];
+export type EndpointFile = z.infer<typeof endpointFile>["endpoint"];
+export type EnvironmentFile = z.infer<typeof environmentFile>["environment"];
+export type JackfieldFile = z.infer<typeof jackfieldFile>;
+export type PolicyEntryFile = z.infer<typeof policyEntry>;
