@@ -51,8 +51,20 @@ type Request = IncomingMessage & { method: string; url: string };
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** Starts the upstream on loopback; port 0 takes a free one. */
-export async function startConformanceUpstream(port = 0): Promise<ConformanceUpstream> {
+const ERAS = ["both", "modern", "legacy"] as const;
+/** Which revisions the upstream serves: 2026-07-28, the earlier ones, or both. */
+export type Eras = (typeof ERAS)[number];
+
+/** Whether a word names eras. */
+export function isEras(word: string): word is Eras {
+  return ERAS.some((eras) => eras === word);
+}
+
+/** Starts the upstream on loopback. Port 0, the default, takes a free one. */
+export async function startConformanceUpstream(
+  options: { port?: number; eras?: Eras } = {},
+): Promise<ConformanceUpstream> {
+  const { port = 0, eras = "both" } = options;
   const codec = createRequestStateCodec<CallState>({ key: randomBytes(32) });
   const sessions = new Map<string, Session>();
 
@@ -116,8 +128,11 @@ export async function startConformanceUpstream(port = 0): Promise<ConformanceUps
     const body = await readBody(request);
     if (body === "too large") return refuse(response, 413, "Request body too large");
     if (!(await isLegacyRequest(await toWebRequest(request, body.value), body.value))) {
+      // What a server of an earlier revision says to a request without a session.
+      if (eras === "legacy") return refuse(response, 400, "Bad Request: Server not initialized");
       return serveModern(request, response, body.value);
     }
+    if (eras === "modern") return serveModern(request, response, body.value);
     const id = request.headers["mcp-session-id"];
     if (id === undefined) {
       if (!isInitializeRequest(body.value)) return refuse(response, 400, "Mcp-Session-Id is required");
@@ -177,7 +192,7 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 if (import.meta.main) {
-  const upstream = await startConformanceUpstream(Number(process.argv[2] ?? 0));
+  const upstream = await startConformanceUpstream({ port: Number(process.argv[2] ?? 0) });
   process.stdout.write(`${upstream.url}\n`);
   process.once("SIGTERM", () => void upstream.close());
   process.once("SIGINT", () => void upstream.close());
