@@ -35,6 +35,8 @@ const { values: options } = parseArgs({
 
 const abort = new AbortController();
 for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => abort.abort(new Error(`Ended by ${name}`)));
+// A reader that went away (`| head`) must not leave the server running.
+process.stdout.on("error", (error) => abort.abort(error));
 const limit = setTimeout(() => abort.abort(new Error("The run took too long")), RUN_LIMIT_MS);
 
 const logDir = await mkdtemp(join(tmpdir(), "jackfield-conformance-"));
