@@ -1,0 +1,122 @@
+/** A query made ready for one index: weighted alternatives per word, and the connections it names. */
+import type { IndexedConnection, SearchIndex } from "./index.ts";
+import { THESAURUS, type Thesaurus } from "./thesaurus.ts";
+import { isStopWord, splitWords, stem, tokenize } from "./tokenize.ts";
+
+/** One word of the query with everything that may stand for it. The best alternative of a tool counts, not the sum. */
+export interface QueryWord {
+  /** As written (lower case). */
+  readonly word: string;
+  readonly term: string;
+  /** Terms of the index and their weights, 0 to 1. */
+  readonly alternatives: readonly { readonly term: string; readonly weight: number }[];
+  /** The index knows neither the word nor, for a long one, a word one typing error away. */
+  readonly unknown: boolean;
+  /** How much the word says: its idf, or the largest idf where it is unknown. */
+  readonly weight: number;
+}
+
+export interface Query {
+  readonly text: string;
+  readonly words: readonly QueryWord[];
+  /** Connections named in it, by slug, with how telling the name is (0 to 1). */
+  readonly named: ReadonlyMap<string, number>;
+}
+
+export const QUERY_WEIGHTS = { synonym: 0.3, acronym: 0.7, typo: 0.7, joined: 0.7, repeated: 1 };
+const MIN_TYPO_LENGTH = 5;
+
+/** Words of connection names that say nothing about which one is meant. */
+const GENERIC = new Set(
+  ["mcp", "server", "servers", "remote", "api", "tool", "tools", "service", "the", "official", "client", "app"].map(
+    stem,
+  ),
+);
+
+/** Analyses a query against an index. */
+export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesaurus = THESAURUS): Query {
+  const raw = splitWords(text).filter((word) => !isStopWord(word));
+  const terms = raw.map(stem);
+  const words: QueryWord[] = [];
+  const seen = new Set<string>();
+  raw.forEach((word, at) => {
+    const term = terms[at]!;
+    if (seen.has(term)) return;
+    seen.add(term);
+    const alternatives = new Map<string, number>();
+    const offer = (other: string, weight: number) => {
+      if (index.postings.has(other) && (alternatives.get(other) ?? 0) < weight) alternatives.set(other, weight);
+    };
+    offer(term, 1);
+    const own = index.postings.get(term);
+    for (const other of thesaurus.synonyms(term)) offer(other, QUERY_WEIGHTS.synonym);
+    for (const other of thesaurus.acronym(word)) offer(other, QUERY_WEIGHTS.acronym);
+    for (const neighbour of [terms[at + 1], at > 0 ? terms[at - 1] : undefined]) {
+      if (neighbour === undefined) continue;
+      const joined = neighbour === terms[at + 1] ? raw[at]! + raw[at + 1]! : raw[at - 1]! + raw[at]!;
+      offer(stem(joined), QUERY_WEIGHTS.joined);
+    }
+    if (own === undefined && alternatives.size === 0) {
+      for (const other of closeTerms(index, term)) offer(other, QUERY_WEIGHTS.typo);
+    }
+    words.push({
+      word,
+      term,
+      alternatives: [...alternatives].map(([other, weight]) => ({ term: other, weight })),
+      unknown: alternatives.size === 0,
+      weight: own?.idf ?? index.maxIdf,
+    });
+  });
+  return { text, words, named: namedConnections(index, terms) };
+}
+
+/** Connections whose id, label or alias stands in the query as a run of words. */
+function namedConnections(index: SearchIndex, terms: readonly string[]): Map<string, number> {
+  const named = new Map<string, number>();
+  const line = ` ${terms.join(" ")} `;
+  for (const connection of index.connections.values()) {
+    let best = 0;
+    for (const phrase of phrasesOf(connection)) {
+      if (!line.includes(` ${phrase.join(" ")} `)) continue;
+      const rarity = Math.max(...phrase.map((term) => index.postings.get(term)?.idf ?? 0)) / index.maxIdf;
+      best = Math.max(best, rarity);
+    }
+    if (best > 0) named.set(connection.slug, best);
+  }
+  return named;
+}
+
+const phraseCache = new WeakMap<IndexedConnection, string[][]>();
+
+function phrasesOf(connection: IndexedConnection): string[][] {
+  let phrases = phraseCache.get(connection);
+  if (phrases === undefined) {
+    phrases = [connection.slug, connection.label, ...connection.aliases]
+      .map((name) => tokenize(name).filter((term) => !GENERIC.has(term)))
+      .filter((phrase) => phrase.length > 0);
+    // A prefix of an id ("ap-gmail") is a habit of operators: the last word alone names it too, where it is rare.
+    phraseCache.set(connection, phrases);
+  }
+  return phrases;
+}
+
+/** Terms of the index one typing error away from a long unknown term, alphabetical. */
+function closeTerms(index: SearchIndex, term: string): string[] {
+  if (term.length < MIN_TYPO_LENGTH) return [];
+  const close: string[] = [];
+  for (const other of index.postings.keys()) {
+    if (Math.abs(other.length - term.length) <= 1 && isOneEdit(term, other)) close.push(other);
+  }
+  return close.sort().slice(0, 8);
+}
+
+/** Whether two different words are one insertion, deletion, substitution or swap of neighbours apart. */
+export function isOneEdit(a: string, b: string): boolean {
+  if (a.length > b.length) return isOneEdit(b, a);
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  if (a.length < b.length) return b.length - a.length === 1 && a.slice(at) === b.slice(at + 1);
+  if (at === a.length) return false;
+  if (a.slice(at + 1) === b.slice(at + 1)) return true;
+  return a[at] === b[at + 1] && a[at + 1] === b[at] && a.slice(at + 2) === b.slice(at + 2);
+}
