@@ -92,7 +92,7 @@ export interface ServedTool {
   /** The reviewed definition, cleaned of invisible characters. */
   definition: ToolDefinition;
   class: "read" | "write";
-  /** Only `approved` may be listed, found and called; the others are here so that the refusal can say why. */
+  /** Only `approved` may be listed, found and called; `changed` is here so that the refusal can say why. */
   state: "approved" | "changed" | "pending";
   approval: "none" | "required";
   /** SHA-256 (hex) of the reviewed definition; the key of everything compiled from it. */
@@ -119,10 +119,12 @@ export interface ServedConnection {
   subject: Subject;
   required: boolean;
   asks: Asks;
+  /** `patterns`: a new tool that the patterns name is approved; `strict`: a person accepts every one. */
+  review: "patterns" | "strict";
   access: AccessRules;
   /** Compiled `access.resources` and `access.prompts`. */
   admits: { resource(uri: string): boolean; prompt(name: string): boolean };
-  /** Approved, changed and pending tools that have a class, in upstream order. */
+  /** Approved and changed tools that have a class, in upstream order; a pending one exists for its reviewer only. */
   tools: ServedTool[];
   /** Prompts, resources and templates that `access` admits, in upstream order. */
   prompts: CatalogueItem[];

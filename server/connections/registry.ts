@@ -1,0 +1,123 @@
+/**
+ * What is served, in memory. Requests read it without waiting for anything; it follows the store.
+ *
+ * A bus message is only a hint that something changed. Since one can be lost, the store is also looked at every
+ * half minute, by the few columns that say whether anything moved.
+ */
+import type { Log } from "../../adapters/contract.ts";
+import type { Bus } from "../shared-state/contract.ts";
+import type { Store } from "../store/database.ts";
+import { FIRST_ORGANIZATION } from "./files.ts";
+import { loadFingerprint, loadServed, type Served } from "./snapshot.ts";
+import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
+
+const LOOK_EVERY_MS = 30_000;
+
+export interface Registry {
+  /** The first snapshot is there. Rejects where the store cannot be read. */
+  readonly ready: Promise<void>;
+  environment(id: string): ServedEnvironment | undefined;
+  environments(): ServedEnvironment[];
+  /**
+   * @param organizationSlug undefined: the first organization
+   * @param endpointSlug undefined: its default endpoint
+   */
+  endpoint(
+    organizationSlug: string | undefined,
+    endpointSlug: string | undefined,
+  ): { endpoint: ServedEndpoint; environment: ServedEnvironment } | undefined;
+  /** A connection by its id, of whatever environment owns it. */
+  connection(id: string): ServedConnection | undefined;
+  connections(): ServedConnection[];
+  /** Called after the snapshot of an environment was replaced by a different one, or taken away. */
+  onChange(listener: (change: { environmentId: string }) => void): () => void;
+  /** Reads the store again now; resolves when what was stored at the time of the call is served. */
+  reload(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createRegistry({ store, bus, log }: { store: Store; bus: Bus; log: Log }): Registry {
+  let served: Served = { environments: new Map(), connections: new Map(), fingerprint: "" };
+  const listeners = new Set<(change: { environmentId: string }) => void>();
+  let closed = false;
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+
+  const read = async (): Promise<void> => {
+    const before = served;
+    const after = await loadServed(store, before);
+    if (closed) return;
+    served = after;
+    const ids = new Set([...before.environments.keys(), ...after.environments.keys()]);
+    for (const environmentId of ids) {
+      if (before.environments.get(environmentId)?.revision === after.environments.get(environmentId)?.revision)
+        continue;
+      for (const listener of listeners) listener({ environmentId });
+    }
+  };
+
+  /** One read at a time; calls that arrive during one share the next. */
+  const reload = (): Promise<void> => {
+    if (running === undefined) {
+      running = read().finally(() => {
+        running = undefined;
+      });
+      return running;
+    }
+    next ??= running
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined;
+        return reload();
+      });
+    return next;
+  };
+
+  const hint = (): void => {
+    if (closed) return;
+    reload().catch((error: unknown) => {
+      if (!closed) log.error({ reason: String(error) }, "what is served could not be read again; it stays as it was");
+    });
+  };
+  const look = async (): Promise<void> => {
+    if (running === undefined && (await loadFingerprint(store)) !== served.fingerprint) hint();
+  };
+  const timer = setInterval(() => {
+    look().catch((error: unknown) => log.warn({ reason: String(error) }, "the store could not be looked at"));
+  }, LOOK_EVERY_MS);
+  timer.unref();
+  const unsubscribe = [bus.subscribe("environment", hint), bus.subscribe("catalogue", hint)];
+  const ready = reload();
+  // Whoever awaits `ready` gets the rejection; where nobody does it must not end the process.
+  ready.catch(() => undefined);
+
+  return {
+    ready,
+    environment: (id) => served.environments.get(id),
+    environments: () => [...served.environments.values()],
+    endpoint(organizationSlug = FIRST_ORGANIZATION, endpointSlug) {
+      for (const environment of served.environments.values()) {
+        if (environment.organizationSlug !== organizationSlug) continue;
+        const endpoint = environment.endpoints.find((candidate) =>
+          endpointSlug === undefined ? candidate.isDefault : candidate.slug === endpointSlug,
+        );
+        if (endpoint) return { endpoint, environment };
+      }
+      return undefined;
+    },
+    connection: (id) => served.connections.get(id),
+    connections: () => [...served.connections.values()],
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    reload,
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      for (const stop of unsubscribe) stop();
+      listeners.clear();
+      await Promise.allSettled([running, next]);
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** One connection as it is served: its configuration, and its stored catalogue as far as access admits it. */
+
+import type { CatalogueItem } from "../../adapters/contract.ts";
+import { adapterFor } from "../../adapters/index.ts";
+import { compileAccess } from "../access/classes.ts";
+import { assignNames } from "../gateway/names.ts";
+import type { Store } from "../store/database.ts";
+import type { ConnectionStateRow } from "../store/models/connection-states.ts";
+import type { ConnectionConfig, ConnectionServingState, ServedConnection, ServedTool } from "./types.ts";
+
+export interface ConnectionToServe {
+  id: string;
+  slug: string;
+  environmentId: string;
+  organizationId: string;
+  config: ConnectionConfig;
+  revision: string;
+}
+
+/** @throws GlobError where a stored pattern cannot be read (files are checked before they are stored) */
+export async function serveConnection(store: Store, of: ConnectionToServe): Promise<ServedConnection> {
+  const { config } = of;
+  const access = compileAccess(config.access);
+  const connectionId = of.id;
+  const state = await store.models.connectionStates.findByPk(connectionId);
+  const items = await store.models.catalogueItems.findAll({
+    where: { connectionId },
+    order: [
+      ["kind", "ASC"],
+      ["position", "ASC"],
+    ],
+  });
+  const admitted = (kind: "prompt" | "resource" | "template", key: string, admits: (value: string) => boolean) =>
+    items
+      .filter((item) => item.kind === kind)
+      .map((item) => item.definition)
+      .filter((definition) => admits(String(definition[key])));
+  const prompts: CatalogueItem[] = admitted("prompt", "name", access.prompt);
+  // Named over all prompts, so that opening one more never renames another.
+  const promptNames = assignNames(
+    of.slug,
+    items.filter((item) => item.kind === "prompt").map((item) => String(item.definition["name"])),
+  );
+  const shown = new Set(prompts.map((prompt) => String(prompt["name"])));
+  const connection: ServedConnection = {
+    id: of.id,
+    slug: of.slug,
+    type: config.type,
+    label: config.label,
+    description: config.description,
+    aliases: config.aliases,
+    config: config.adapter,
+    auth: config.auth,
+    ...(config.credential === undefined ? {} : { credential: config.credential }),
+    environmentId: of.environmentId,
+    organizationId: of.organizationId,
+    subject: config.subject,
+    required: config.required,
+    asks: config.asks,
+    review: config.review,
+    access: config.access,
+    admits: { resource: access.resource, prompt: access.prompt },
+    tools: [],
+    prompts,
+    resources: admitted("resource", "uri", access.resource),
+    templates: admitted("template", "uriTemplate", access.resource),
+    promptNames: new Map(
+      [...promptNames].filter(([upstream]) => shown.has(upstream)).map(([upstream, name]) => [name, upstream]),
+    ),
+    ...(state?.introduction ? { introduction: state.introduction } : {}),
+    ...servingState(config, state),
+    revision: of.revision,
+  };
+  const rows = await store.models.tools.findAll({
+    where: { connectionId, state: ["approved", "changed"] },
+    order: [
+      ["position", "ASC"],
+      ["id", "ASC"],
+    ],
+  });
+  for (const row of rows) {
+    const definition = row.reviewedDefinition;
+    const hash = row.reviewedHash;
+    if (definition === null || hash === null) continue;
+    const toolClass = access.classOf(row.upstreamName, definition.annotations);
+    if (toolClass === undefined) continue;
+    const tool: ServedTool = {
+      id: row.id,
+      name: row.name,
+      action: row.upstreamName,
+      definition,
+      class: toolClass,
+      state: row.state === "changed" ? "changed" : "approved",
+      approval: access.approvalOf(row.upstreamName, toolClass),
+      hash,
+      connection,
+    };
+    connection.tools.push(tool);
+  }
+  return connection;
+}
+
+function servingState(
+  config: ConnectionConfig,
+  state: ConnectionStateRow | null,
+): { state: ConnectionServingState; loadError?: { code: string; message: string } } {
+  if (adapterFor(config.type) === undefined) return { state: "disabled" };
+  if (lacksCredential(config)) return { state: "needsAuthorization" };
+  if (state?.loadErrorCode != null) {
+    const loadError = { code: state.loadErrorCode, message: state.loadErrorMessage ?? "" };
+    // The upstream itself says that it wants a sign-in that nobody has configured.
+    return { state: state.loadErrorCode === "authentication_required" ? "needsAuthorization" : "failed", loadError };
+  }
+  return { state: state?.catalogueAt == null ? "loading" : "ok" };
+}
+
+/** Whether the connection authenticates and nothing here can give it what it needs. */
+export function lacksCredential(config: Pick<ConnectionConfig, "auth" | "subject">): boolean {
+  return config.auth.method !== "none" && config.auth.secretEnv === undefined;
+}

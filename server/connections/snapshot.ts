@@ -1,0 +1,152 @@
+/** Reads what is served from the store: published versions, stored catalogues, states of connections. */
+import type { Store } from "../store/database.ts";
+import type { ConnectionStateRow } from "../store/models/connection-states.ts";
+import { digestOf, sha256 } from "./digest.ts";
+import { FIRST_ENVIRONMENT } from "./files.ts";
+import { DEFAULT_ENDPOINT } from "./publish.ts";
+import { serveConnection } from "./serve-connection.ts";
+import { parseConnectionConfig, parseEndpointConfig, parseForbid } from "./stored-config.ts";
+import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
+
+export interface Served {
+  environments: Map<string, ServedEnvironment>;
+  connections: Map<string, ServedConnection>;
+  /** Equal as long as nothing that is served changed in the store. */
+  fingerprint: string;
+}
+
+type State = Pick<ConnectionStateRow, "connectionId" | "catalogueRevision" | "loadErrorCode" | "loadErrorMessage">;
+
+/** A digest of the few columns that change with everything that is served. */
+export async function loadFingerprint(store: Store): Promise<string> {
+  const { environments, states } = await loadMarks(store);
+  return fingerprintOf(environments, states);
+}
+
+async function loadMarks(store: Store) {
+  const environments = await store.models.environments.findAll({ order: [["id", "ASC"]] });
+  const states = await store.models.connectionStates.findAll({
+    attributes: ["connectionId", "catalogueRevision", "loadErrorCode", "loadErrorMessage"],
+    order: [["connectionId", "ASC"]],
+  });
+  return { environments, states };
+}
+
+function fingerprintOf(
+  environments: readonly { id: string; publishedVersionId: string | null; parentId: string | null }[],
+  states: readonly State[],
+): string {
+  const moved = environments.map(({ id, publishedVersionId, parentId }) => [id, publishedVersionId, parentId]);
+  return digestOf([moved, states.map(stateMarks)]);
+}
+
+function stateMarks(state: State): unknown[] {
+  return [state.connectionId, state.catalogueRevision, state.loadErrorCode, state.loadErrorMessage];
+}
+
+/**
+ * Reads everything that is served. A connection of `before` whose version, catalogue and state are the same is taken
+ * over, so that what was compiled from it stays valid and its tools are not read again.
+ */
+export async function loadServed(store: Store, before: Served): Promise<Served> {
+  const { models } = store;
+  // The marks are read before what they stand for: a change in between is then seen again, never missed.
+  const { environments, states } = await loadMarks(store);
+  const organizations = new Map((await models.organizations.findAll()).map((row) => [row.id, row]));
+  const stateOf = new Map(states.map((state) => [state.connectionId, state]));
+  const versionIds = environments.flatMap(({ publishedVersionId }) => publishedVersionId ?? []);
+  const versions = new Map(
+    (await models.environmentVersions.findAll({ where: { id: versionIds } })).map((row) => [row.id, row]),
+  );
+  const slugs = new Map((await models.connections.findAll()).map((row) => [row.id, row.slug]));
+  const endpointSlugs = new Map((await models.endpoints.findAll()).map((row) => [row.id, row.slug]));
+  const connectionRows = await models.connectionVersions.findAll({ where: { versionId: versionIds } });
+  const endpointRows = await models.endpointVersions.findAll({ where: { versionId: versionIds } });
+
+  const connections = new Map<string, ServedConnection>();
+  const owned = new Map<string, ServedConnection[]>();
+  for (const environment of environments) {
+    const own: ServedConnection[] = [];
+    for (const row of connectionRows) {
+      if (row.versionId !== environment.publishedVersionId) continue;
+      const state = stateOf.get(row.connectionId);
+      const revision = digestOf([row.config, state === undefined ? null : stateMarks(state)]);
+      const known = before.connections.get(row.connectionId);
+      const connection =
+        known?.revision === revision
+          ? known
+          : await serveConnection(store, {
+              id: row.connectionId,
+              slug: slugs.get(row.connectionId) ?? "",
+              environmentId: environment.id,
+              organizationId: environment.organizationId,
+              config: parseConnectionConfig(row.config),
+              revision,
+            });
+      own.push(connection);
+      connections.set(connection.id, connection);
+    }
+    owned.set(environment.id, own);
+  }
+
+  const result: Served = { environments: new Map(), connections, fingerprint: fingerprintOf(environments, states) };
+  for (const environment of environments) {
+    const version = versions.get(environment.publishedVersionId ?? "");
+    const organization = organizations.get(environment.organizationId);
+    if (version === undefined || organization === undefined) continue;
+    const chain = ancestry(environment.id, new Map(environments.map((row) => [row.id, row.parentId])));
+    const visible = new Map<string, ServedConnection>();
+    // Nearest first: an owned connection shadows an inherited one of the same slug.
+    for (const id of chain) {
+      for (const connection of owned.get(id) ?? []) {
+        if (!visible.has(connection.slug)) visible.set(connection.slug, connection);
+      }
+    }
+    const sorted = [...visible.values()].sort((a, b) => (a.slug < b.slug ? -1 : 1));
+    const chainVersions = environments.filter((row) => chain.includes(row.id));
+    const endpoints = endpointRows
+      .filter((row) => row.versionId === version.id)
+      .map((row): ServedEndpoint => {
+        const slug = endpointSlugs.get(row.endpointId) ?? "";
+        const config = parseEndpointConfig(row.config);
+        return {
+          id: row.endpointId,
+          slug,
+          label: config.label,
+          organizationId: organization.id,
+          organizationSlug: organization.slug,
+          environmentId: environment.id,
+          config,
+          isDefault: environment.slug === FIRST_ENVIRONMENT && slug === DEFAULT_ENDPOINT,
+        };
+      })
+      .sort((a, b) => (a.slug < b.slug ? -1 : 1));
+    result.environments.set(environment.id, {
+      id: environment.id,
+      slug: environment.slug,
+      organizationId: organization.id,
+      organizationSlug: organization.slug,
+      versionId: version.id,
+      revision: sha256(
+        JSON.stringify([
+          chainVersions.map((row) => [row.id, row.publishedVersionId]),
+          sorted.map(({ id, revision }) => [id, revision]),
+        ]),
+      ),
+      connections: sorted,
+      endpoints,
+      forbid: chain.flatMap((id) => {
+        const published = environments.find((row) => row.id === id)?.publishedVersionId ?? "";
+        return parseForbid(versions.get(published)?.forbid);
+      }),
+    });
+  }
+  return result;
+}
+
+/** The environment and its ancestors, nearest first; a cycle ends it. */
+function ancestry(id: string, parents: ReadonlyMap<string, string | null>): string[] {
+  const chain: string[] = [];
+  for (let at: string | null | undefined = id; at != null && !chain.includes(at); at = parents.get(at)) chain.push(at);
+  return chain;
+}
