@@ -1,0 +1,40 @@
+/** What a command may touch of the process around it; tests and `main.ts` hand it over. */
+
+import type { Config } from "../config.ts";
+import type { Log } from "../observe/log.ts";
+
+/** The part of the app that `serve` drives. `main.ts` hands it over, because nothing in `cli/` may import the app. */
+export interface ServedApp {
+  /** Starts listening; rejects with Node's own error (`EADDRINUSE`, `EACCES`) where it cannot. */
+  listen(): Promise<{ url: string }>;
+  /** Stops taking requests, lets those in flight finish, closes what was opened. */
+  close(): Promise<void>;
+  /** Reads the configuration files again; rejects and keeps the running ones where they are wrong. */
+  reload(): Promise<void>;
+}
+
+export interface CliIo {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Standard output: what a command was asked for. */
+  out(text: string): void;
+  /** Standard error: one line that says why it failed. */
+  err(text: string): void;
+  /** True where standard output is a terminal, i.e. where a person reads along. */
+  readonly terminal: boolean;
+  createApp(options: { config: Config; log: Log }): Promise<ServedApp>;
+}
+
+/** The real process as a `CliIo`. */
+export function processIo(createApp: CliIo["createApp"]): CliIo {
+  return {
+    env: process.env,
+    out: (text) => {
+      process.stdout.write(text);
+    },
+    err: (text) => {
+      process.stderr.write(text);
+    },
+    terminal: process.stdout.isTTY === true,
+    createApp,
+  };
+}

@@ -1,0 +1,72 @@
+/** The command line: which commands exist, and how any of them fails. */
+
+import { Command, CommanderError } from "commander";
+import { addAuditTail } from "./audit-tail.ts";
+import { addConfigCheck } from "./config-check.ts";
+import { addConnectionCheck } from "./connection-check.ts";
+import { addConnectionList } from "./connection-list.ts";
+import { addConnectionRefresh } from "./connection-refresh.ts";
+import { addConnectionReview } from "./connection-review.ts";
+import { addConnectionTools } from "./connection-tools.ts";
+import { failureLine } from "./failure.ts";
+import type { CliIo } from "./io.ts";
+import { addMigrate } from "./migrate.ts";
+import { addOrganizationCreate } from "./organization-create.ts";
+import { addServe } from "./serve.ts";
+import { addTokenCreate } from "./token-create.ts";
+import { addTokenList } from "./token-list.ts";
+import { addTokenRevoke } from "./token-revoke.ts";
+
+/**
+ * Runs one command.
+ * @param argv the arguments after the program's name; none means `serve`
+ * @returns the exit code: 0, or 1 after one line on standard error. Never rejects.
+ */
+export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
+  try {
+    await build(io).parseAsync([...argv], { from: "user" });
+    return 0;
+  } catch (error) {
+    // Commander has already said what was wrong (or printed the help that was asked for).
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    io.err(`jackfield: ${failureLine(error)}\n`);
+    return 1;
+  }
+}
+
+function build(io: CliIo): Command {
+  const program = new Command("jackfield")
+    .description("One MCP endpoint in front of an organization's connections.")
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => io.out(text),
+      writeErr: (text) => io.err(text),
+      outputError: (text, write) =>
+        write(
+          `jackfield: ${text
+            .replace(/^error: /, "")
+            .trim()
+            .replaceAll("\n", " ")}\n`,
+        ),
+    });
+
+  addServe(program, io);
+  const token = program.command("token").description("bearer tokens of agents");
+  for (const add of [addTokenCreate, addTokenList, addTokenRevoke]) add(token, io);
+  const connection = program.command("connection").description("connections and their tools");
+  for (const add of [
+    addConnectionList,
+    addConnectionCheck,
+    addConnectionTools,
+    addConnectionRefresh,
+    addConnectionReview,
+  ]) {
+    add(connection, io);
+  }
+  addOrganizationCreate(program.command("organization").description("tenants"), io);
+  addMigrate(program, io);
+  addConfigCheck(program.command("config").description("configuration files"), io);
+  addAuditTail(program.command("audit").description("what was called and refused"), io);
+  return program;
+}

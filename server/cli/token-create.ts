@@ -1,0 +1,86 @@
+/** `token create`: a bearer token for an agent, shown this once. */
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { createAgentTokens } from "../people/agent-tokens.ts";
+import type { Scope } from "../people/principal.ts";
+import type { CliIo } from "./io.ts";
+import { collectVariable, parseList, parseSpan } from "./options.ts";
+import { moment, printJson } from "./output.ts";
+import { endpointIdsOf, DEFAULT_ENDPOINT, FIRST_ORGANIZATION, organizationOf } from "./tokens.ts";
+import { withWorkplace } from "./workplace.ts";
+
+const SCOPES: readonly Scope[] = ["mcp:read", "mcp:write", "mcp:pair"];
+
+interface Options {
+  name: string;
+  endpoint?: string[];
+  scopes: Scope[];
+  var: Record<string, string>;
+  /** Milliseconds; Infinity for never. */
+  expires: number;
+  organization: string;
+  json?: boolean;
+}
+
+function parseScopes(text: string): Scope[] {
+  const scopes: Scope[] = [];
+  for (const item of parseList(text)) {
+    const scope = SCOPES.find((known) => known === item);
+    if (scope === undefined) throw new InvalidArgumentError(`There is no scope ${item}, only ${SCOPES.join(", ")}.`);
+    scopes.push(scope);
+  }
+  if (scopes.length === 0) throw new InvalidArgumentError("Name at least one scope.");
+  return scopes;
+}
+
+function append(slug: string, previous: string[] | undefined): string[] {
+  return [...new Set([...(previous ?? []), slug])];
+}
+
+export function addTokenCreate(parent: Command, io: CliIo): void {
+  parent
+    .command("create")
+    .description("make a bearer token and show it once")
+    .requiredOption("--name <name>", "name of the agent that will use it")
+    .option("--endpoint <slug>", "endpoint it works at (default: default); repeat for several", append)
+    .addOption(
+      new Option("--scopes <list>", "what it may do")
+        .argParser(parseScopes)
+        .default(SCOPES.slice(0, 2), "mcp:read,mcp:write"),
+    )
+    .option("--var <name=value>", "session variable for guards; repeat for several", collectVariable, {})
+    .addOption(
+      new Option("--expires <span>", "such as 90d or 12h, or never")
+        .argParser(parseSpan)
+        .default(parseSpan("90d"), "90d"),
+    )
+    .option("--organization <slug>", "organization it belongs to", FIRST_ORGANIZATION)
+    .option("--json", "print JSON")
+    .action((options: Options) =>
+      withWorkplace(io, async (workplace) => {
+        const { store, shared } = workplace;
+        const organization = await organizationOf(store, options.organization);
+        const endpoints = options.endpoint ?? [DEFAULT_ENDPOINT];
+        const tokens = createAgentTokens({ store, bus: shared.bus, clock: Date.now });
+        const expiresAt = Number.isFinite(options.expires) ? new Date(Date.now() + options.expires) : undefined;
+        const { token, id } = await tokens.create({
+          organizationId: organization.id,
+          name: options.name,
+          endpointIds: await endpointIdsOf(workplace, organization, endpoints, io.env),
+          scopes: options.scopes,
+          variables: options.var,
+          ...(expiresAt && { expiresAt }),
+          createdBy: "cli",
+        });
+        if (options.json) {
+          const { name, scopes } = options;
+          printJson(io, { token, id, name, endpoints, scopes, expiresAt: expiresAt ?? null });
+          return;
+        }
+        io.out(`${token}\n`);
+        io.out(
+          `It is shown only now. Expires: ${expiresAt ? moment(expiresAt) : "never"}. Revoke: token revoke ${id}\n`,
+        );
+      }),
+    );
+}
