@@ -1,6 +1,6 @@
 /** Starts the server as an operator would, with one transparent connection to the conformance upstream. */
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -74,15 +74,15 @@ export async function startProduct(upstreamUrl: string, dir: string, signal: Abo
   const waitFor = async (what: string, holds: () => Promise<boolean>): Promise<void> => {
     const deadline = Date.now() + START_LIMIT_MS;
     while (!(await holds().catch(() => false))) {
-      if (ended) throw new Error(`The server ended before ${what}; see ${logFile}`);
-      if (Date.now() > deadline) throw new Error(`The server did not come to ${what} within a minute; see ${logFile}`);
+      if (ended) throw new Error(`The server ended before ${what}:\n${await lastLines(logFile)}`);
+      if (Date.now() > deadline) throw new Error(`No ${what} within a minute:\n${await lastLines(logFile)}`);
       await delay(100, undefined, { signal });
     }
   };
 
   try {
     const origin = `http://127.0.0.1:${port}`;
-    await waitFor("being ready", async () => (await fetch(`${origin}/ready`, { signal })).ok);
+    await waitFor("readiness", async () => (await fetch(`${origin}/ready`, { signal })).ok);
     const args = ["token", "create", "--name", "conformance", "--endpoint", "conformance"];
     const created = await runProcess(process.execPath, [MAIN, ...args, "--scopes", "mcp:read,mcp:write", "--json"], {
       env,
@@ -90,11 +90,12 @@ export async function startProduct(upstreamUrl: string, dir: string, signal: Abo
       signal,
       limitMs: COMMAND_LIMIT_MS,
     });
-    if (created.code !== 0)
-      throw new Error(`token create ended with code ${created.code}; see ${join(dir, "token.txt")}`);
+    if (created.code !== 0) {
+      throw new Error(`token create ended with code ${created.code}:\n${await lastLines(join(dir, "token.txt"))}`);
+    }
     const { token } = JSON.parse(created.stdout) as { token: string };
     const url = `${origin}/mcp/conformance`;
-    await waitFor("listing the upstream's tools", () => listsTools(url, token, signal));
+    await waitFor("list of tools", () => listsTools(url, token, signal));
     return { url, token, stop };
   } catch (error) {
     await stop();
@@ -128,6 +129,11 @@ async function listsTools(url: string, token: string, signal: AbortSignal): Prom
     }),
   });
   return response.ok && (await response.text()).includes('"test_simple_text"');
+}
+
+/** The end of a log, enough to see why a process ended. */
+async function lastLines(file: string): Promise<string> {
+  return (await readFile(file, "utf8")).split("\n").slice(-20).join("\n");
 }
 
 async function freePort(): Promise<number> {

@@ -1,10 +1,11 @@
 /** The official suites that the endpoint must pass, how each is run, and what each must show. */
 
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { runProcess } from "./processes.ts";
 import { parseResults } from "./results.ts";
 
@@ -12,6 +13,14 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The last release of the line that knows only the revisions with sessions; most clients were tested with it. */
 const OLD_VERSION = "0.1.16";
 const ENTRY = join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js");
+const Check = z.object({
+  name: z.string(),
+  description: z.string(),
+  status: z.string(),
+  errorMessage: z.string().optional(),
+});
+/** Characters shown of one reason; some carry whole messages. */
+const REASON_LIMIT = 300;
 const INSTALL_LIMIT_MS = 180_000;
 
 /** One run of the command. */
@@ -88,18 +97,24 @@ export async function runSuite(suite: Suite, url: string, place: RunPlace): Prom
   const entry = suite.version === "current" ? join(ROOT, ENTRY) : await installOldVersion(place);
   const started = Date.now();
   const name = suite.label.replaceAll(" ", "-");
+  const outputDir = join(place.logDir, name);
   const { code, stdout, timedOut } = await runProcess(
     process.execPath,
-    [entry, "server", "--url", url, ...suite.args, "-o", join(place.logDir, name)],
+    [entry, "server", "--url", url, ...suite.args, "-o", outputDir],
     { limitMs: suite.limitMs, logFile: join(place.logDir, `${name}.txt`), ...place },
   );
 
   const { scored, notScored } = parseResults(stdout);
   const counted = [...scored, ...notScored.filter((scenario) => suite.also.includes(scenario.name))];
-  const failures = counted
-    .filter((scenario) => scenario.failed > 0 || scenario.passed === 0)
-    .map((scenario) => `${scenario.name}: ${scenario.passed} checks passed, ${scenario.failed} failed`);
-  const passed = counted.length - failures.length;
+  const broken = counted.filter((scenario) => scenario.failed > 0 || scenario.passed === 0);
+  const failures: string[] = [];
+  for (const scenario of broken) {
+    const reasons = await failedChecks(outputDir, scenario.name);
+    failures.push(
+      [`${scenario.name}: ${scenario.passed} checks passed, ${scenario.failed} failed`, ...reasons].join("\n    "),
+    );
+  }
+  const passed = counted.length - broken.length;
 
   const missing = suite.scenarios + suite.also.length - counted.length;
   for (let index = 0; index < missing; index++) {
@@ -117,6 +132,20 @@ export async function runSuite(suite: Suite, url: string, place: RunPlace): Prom
     failures,
     uncounted: notScored.filter((s) => s.failed > 0 && !suite.also.includes(s.name)).map((s) => s.name),
   };
+}
+
+/** What went wrong in one scenario, a line for each failed check, as the command wrote it to its output directory. */
+async function failedChecks(outputDir: string, scenario: string): Promise<string[]> {
+  const dirs = existsSync(outputDir) ? await readdir(outputDir) : [];
+  // A scenario's directory is named after it and the time of its run.
+  const dir = dirs.find(
+    (name) => name.startsWith(`server-${scenario}-`) && /^-\d{4}-/u.test(name.slice(7 + scenario.length)),
+  );
+  if (dir === undefined) return [];
+  const checks = z.array(Check).safeParse(JSON.parse(await readFile(join(outputDir, dir, "checks.json"), "utf8")));
+  return (checks.data ?? [])
+    .filter((check) => check.status === "FAILURE")
+    .map((check) => `${check.name}: ${(check.errorMessage ?? check.description).slice(0, REASON_LIMIT)}`);
 }
 
 /** Installs the old release beside the repository, once per machine; answers with the path of its command. */
