@@ -177,7 +177,8 @@ function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, contex
     const document = index.documents[candidate.hit.document]!;
     return describe(toolset.byName.get(document.name)!, states, context, {
       detail: detailAt(args, listing, offset + at),
-      ...(listing ? {} : { score: candidate.hit.score, why: candidate.hit.matched }),
+      ...(listing ? {} : { score: candidate.hit.score }),
+      ...(args.detail === "full" ? { why: candidate.hit.matched } : {}),
       ...(args.queries.length > 1 ? { query: candidate.query } : {}),
       alsoIn: candidate.hit.alsoIn.map((other) => index.documents[other]!.name),
     });

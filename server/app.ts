@@ -1,0 +1,201 @@
+/** Composes the product from its parts. Every test of behaviour starts here. */
+import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { Log } from "../adapters/contract.ts";
+import type { Config } from "./config.ts";
+import { createCatalogue } from "./connections/catalogue.ts";
+import { loadConfigDir } from "./connections/files.ts";
+import { publishConfig } from "./connections/publish.ts";
+import { createRegistry, type Registry } from "./connections/registry.ts";
+import { createSessions } from "./connections/sessions.ts";
+import type { Resolver } from "./egress/agent.ts";
+import { createEgress } from "./egress/fetch.ts";
+import type { Closed } from "./egress/policy.ts";
+import { createSchemas } from "./gateway/arguments.ts";
+import type { Gateway } from "./gateway/call.ts";
+import { createToolsets } from "./gateway/toolset.ts";
+import { createActivations } from "./mcp/activation.ts";
+import { createParkingLot } from "./mcp/asking/parking.ts";
+import { createStateSeal } from "./mcp/asking/state-seal.ts";
+import { relayChanges } from "./mcp/changes.ts";
+import type { Face } from "./mcp/face.ts";
+import { createHolds } from "./mcp/hold.ts";
+import { HOP_HEADER } from "./mcp/hops.ts";
+import { createLegacyFace } from "./mcp/legacy/serve.ts";
+import { createModernFace } from "./mcp/modern/serve.ts";
+import { createNotifier } from "./mcp/notifier.ts";
+import { originsFor } from "./mcp/origins.ts";
+import { createAudit } from "./observe/audit.ts";
+import { createLog } from "./observe/log.ts";
+import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
+import { mountRoutes } from "./routes.ts";
+import { openSharedState } from "./shared-state/open.ts";
+import { openStore, type Store } from "./store/database.ts";
+import { migrate } from "./store/migrate.ts";
+import { openKeyring } from "./vault/keyring.ts";
+import { VERSION } from "./version.ts";
+
+export interface AppOptions {
+  readonly config: Config;
+  readonly log?: Log;
+  /** Milliseconds since the epoch; tests move it. */
+  readonly clock?: () => number;
+  /** Names to addresses; tests decide it. */
+  readonly resolver?: Resolver;
+  /** Milliseconds of silence, and in all, that a call may last. */
+  readonly timeouts?: Gateway["timeouts"];
+  /** Milliseconds a parked question waits for its answer. */
+  readonly parkedMs?: number;
+}
+
+export interface App {
+  /** Starts listening. Rejects with node's own error (`EADDRINUSE`, `EACCES`) where it cannot. */
+  listen(): Promise<{ url: string }>;
+  /** Stops taking requests, lets those in flight finish, flushes the audit, closes everything. */
+  close(): Promise<void>;
+  /** Reads the configuration files again; rejects, and changes nothing, where they are wrong. */
+  reload(): Promise<void>;
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly tokens: AgentTokens;
+  /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
+  readonly loaded: Promise<void>;
+}
+
+const TIMEOUTS = { callMs: 120_000, maxMs: 15 * 60_000 };
+const PARKED_MS = 5 * 60_000;
+/** Idle keep-alive connections are kept longer than common load balancers keep theirs (60 s). */
+const KEEP_ALIVE_MS = 75_000;
+
+/** Opens everything but the listener. Throws JackfieldError with one clear line where something cannot be opened. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { config, clock = Date.now } = options;
+  const log = options.log ?? createLog(config);
+  const keyring = await openKeyring({ config, dataDir: config.dataDir });
+  const store = await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log });
+  await migrate(store);
+  const shared = await openSharedState({ config, store, log });
+  const instanceId = await instanceIdOf(store);
+  const tokens = createAgentTokens({ store, bus: shared.bus, clock });
+  const audit = createAudit({ store, keyring, log, clock });
+  const listeners: Closed[] = [];
+  const egress = createEgress({
+    allow: config.allowPrivateUpstreams,
+    closed: () => listeners,
+    ...(options.resolver ? { resolver: options.resolver } : {}),
+    keepAcrossOrigins: [HOP_HEADER],
+  });
+
+  const publish = async () => {
+    await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, process.env), "files", clock);
+  };
+  await publish();
+  const registry = createRegistry({ store, bus: shared.bus, log });
+  await registry.ready;
+
+  const identity = { name: "jackfield", title: "Jackfield", version: VERSION };
+  const sessions = createSessions({
+    store,
+    log,
+    clock,
+    fetch: egress.upstreamFetch,
+    identity,
+    hop: { header: HOP_HEADER, value: instanceId },
+    env: process.env,
+  });
+  const catalogue = createCatalogue({ store, bus: shared.bus, registry, sessions, log, clock });
+  const gateway: Gateway = { schemas: createSchemas(log), sessions, audit, log, clock, timeouts: options.timeouts ?? TIMEOUTS };
+  const notifier = createNotifier();
+  const face: Face = {
+    gateway,
+    registry,
+    toolsets: createToolsets(),
+    activations: createActivations({ store, bus: shared.bus, clock, origin: randomBytes(8).toString("hex") }),
+    holds: createHolds(),
+    notifier,
+    parking: createParkingLot(options.parkedMs ?? PARKED_MS),
+    stateSeal: createStateSeal(keyring, clock),
+    identity,
+    instanceId,
+    log,
+    clock,
+  };
+  const legacy = createLegacyFace(face, store);
+  const modern = createModernFace(face);
+  const changes = relayChanges(face, legacy);
+  let stopping = false;
+
+  const express = mountRoutes({
+    mcp: { face, modern, legacy, tokens, origins: originsFor(config.host, config.publicUrl) },
+    readiness: {
+      async problems() {
+        const reachable = await store.ping().then(
+          () => [],
+          () => ["the database does not answer"],
+        );
+        return stopping ? ["stopping", ...reachable] : reachable;
+      },
+    },
+  });
+  const http = createServer(express);
+  http.keepAliveTimeout = KEEP_ALIVE_MS;
+  http.headersTimeout = KEEP_ALIVE_MS + 1_000;
+
+  return {
+    store,
+    registry,
+    tokens,
+    loaded: catalogue.start(),
+    async listen() {
+      const { address, port } = await listening(http, config);
+      listeners.push({ host: address, port, own: true });
+      return { url: endpointUrl(config, port) };
+    },
+    reload: publish,
+    async close() {
+      stopping = true;
+      const closed = http.listening ? new Promise<void>((resolve) => http.close(() => resolve())) : Promise.resolve();
+      http.closeIdleConnections();
+      // Streams end first, because a listener that waits for them would wait for ever.
+      changes.close();
+      face.parking.close();
+      await modern.close();
+      await legacy.close();
+      await closed;
+      await catalogue.close();
+      await sessions.close();
+      face.activations.close();
+      registry.close();
+      await audit.close();
+      await egress.close();
+      await shared.close();
+      await store.close();
+    },
+  };
+}
+
+/** The id of this deployment, made by whoever starts first; all its replicas read the same. */
+async function instanceIdOf(store: Store): Promise<string> {
+  const key = "instance_id";
+  const [row] = await store.models.settings.findOrCreate({
+    where: { key },
+    defaults: { key, value: randomBytes(12).toString("base64url") },
+  });
+  return row.value;
+}
+
+function listening(http: Server, config: Config): Promise<{ address: string; port: number }> {
+  return new Promise((resolve, reject) => {
+    http.once("error", reject);
+    http.listen(config.port, config.host, () => {
+      http.removeListener("error", reject);
+      const address = http.address();
+      if (typeof address === "object" && address) resolve(address);
+    });
+  });
+}
+
+function endpointUrl(config: Config, port: number): string {
+  const origin = config.publicUrl ?? `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+  return new URL("/mcp", origin).href;
+}

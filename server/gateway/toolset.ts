@@ -1,0 +1,214 @@
+/**
+ * The tools one kind of caller may see at one endpoint. Compiled once per (environment revision, endpoint, scopes)
+ * and shared; nothing else decides visibility (design section 4, step 2).
+ */
+import { createHash } from "node:crypto";
+import type { JsonObject, ToolDefinition } from "../../adapters/contract.ts";
+import { compilePolicy, type Grant, grantOf, type Policy } from "../access/policy.ts";
+import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
+import type { Scope } from "../people/principal.ts";
+import { buildIndex, type SearchIndex } from "../search/index.ts";
+import { type PropertyMap, portableSchema } from "./portable-schema.ts";
+
+export interface ToolEntry {
+  /** What a caller calls: `<connection>__<action>`, or the upstream's own name at a transparent endpoint. */
+  readonly name: string;
+  /** The upstream's own name. */
+  readonly action: string;
+  readonly connection: ServedConnection;
+  readonly tool: ServedTool;
+  readonly class: "read" | "write";
+  readonly approval: "none" | "required";
+  readonly grant: Grant;
+  /** As it is shown: full name, portable schema, annotations from the class. */
+  readonly listed: ToolDefinition;
+  /** From listed property keys back to the upstream's. */
+  readonly restore: PropertyMap;
+}
+
+export type ConnectionState = "ok" | "loading" | "failed" | "needsAuthorization" | "requiresPrivateAudience" | "disabled";
+
+export interface VisibleConnection {
+  readonly slug: string;
+  readonly label: string;
+  readonly description: string;
+  readonly aliases: readonly string[];
+  readonly state: ConnectionState;
+  /** How many of its tools this caller may use. */
+  readonly tools: number;
+  readonly error?: { readonly code: string; readonly message: string };
+  readonly required: boolean;
+}
+
+export interface Toolset {
+  readonly revision: string;
+  readonly transparent: boolean;
+  /** Sorted by connection, then in the upstream's order: identical on every replica. */
+  readonly entries: readonly ToolEntry[];
+  readonly byName: ReadonlyMap<string, ToolEntry>;
+  readonly byAction: ReadonlyMap<string, readonly ToolEntry[]>;
+  readonly connections: readonly VisibleConnection[];
+  /** Connections that exist for this caller, by slug. */
+  readonly served: ReadonlyMap<string, ServedConnection>;
+  /** The same grants decide over prompts (`<connection>__<prompt>`) and resources (`<connection>__<uri>`). */
+  admits(connection: ServedConnection, kind: "resource" | "prompt", key: string): boolean;
+  /** The search index, built on first use. */
+  index(): SearchIndex;
+}
+
+export interface Toolsets {
+  for(environment: ServedEnvironment, endpoint: ServedEndpoint, scopes: ReadonlySet<Scope>): Toolset;
+}
+
+const CACHED = 256;
+const NOTHING_RENAMED: PropertyMap = new Map();
+
+/** Keeps compiled toolsets, the least recently used dropped first. */
+export function createToolsets(): Toolsets {
+  const cache = new Map<string, Toolset>();
+  return {
+    for(environment, endpoint, scopes) {
+      const reach = `${scopes.has("mcp:read") ? "r" : ""}${scopes.has("mcp:write") ? "w" : ""}`;
+      const key = `${environment.revision}|${endpoint.id}|${reach}`;
+      let toolset = cache.get(key);
+      if (toolset) cache.delete(key);
+      else toolset = compile(environment, endpoint, key);
+      cache.set(key, toolset);
+      if (cache.size > CACHED) cache.delete(cache.keys().next().value ?? key);
+      return toolset;
+    },
+  };
+}
+
+function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: string): Toolset {
+  const transparent = endpoint.config.discovery === "transparent";
+  const reachable = environment.connections.filter(
+    (connection) => !transparent || connection.slug === endpoint.config.connection,
+  );
+  // Design section 7, Audience: a connection of single persons does not exist on a shared surface.
+  const hidden = (connection: ServedConnection) =>
+    endpoint.config.audience === "shared" && connection.subject === "user";
+  const served = reachable.filter((connection) => !hidden(connection));
+  const policy = compilePolicy({
+    ...(endpoint.config.tools.allow ? { allow: endpoint.config.tools.allow } : {}),
+    forbid: endpoint.config.tools.forbid,
+    environmentForbid: environment.forbid,
+    connections: environment.connections.map((connection) => ({ slug: connection.slug, collection: connection.type })),
+  });
+  const entries: ToolEntry[] = [];
+  for (const connection of served) {
+    for (const tool of connection.tools) {
+      const entry = toEntry(connection, tool, policy, endpoint, transparent);
+      if (entry) entries.push(entry);
+    }
+  }
+  const byAction = new Map<string, ToolEntry[]>();
+  for (const entry of entries) {
+    if (entry.tool.state !== "approved") continue;
+    const same = byAction.get(entry.action);
+    if (same) same.push(entry);
+    else byAction.set(entry.action, [entry]);
+  }
+  const counts = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.tool.state === "approved") counts.set(entry.connection.slug, (counts.get(entry.connection.slug) ?? 0) + 1);
+  }
+  let index: SearchIndex | undefined;
+  const toolset: Toolset = {
+    revision: createHash("sha256").update(key).digest("base64url").slice(0, 22),
+    transparent,
+    entries,
+    byName: new Map(entries.map((entry) => [entry.name, entry])),
+    byAction,
+    connections: reachable.map((connection) => toVisible(connection, hidden(connection), counts.get(connection.slug) ?? 0)),
+    served: new Map(served.map((connection) => [connection.slug, connection])),
+    admits(connection, kind, key) {
+      if (!connection.admits[kind](key)) return false;
+      return isGrant(grantOf(policy, { name: `${connection.slug}__${key}`, connectionSlug: connection.slug, action: key }));
+    },
+    index() {
+      index ??= buildIndex(
+        entries
+          .filter((entry) => entry.tool.state === "approved")
+          .map((entry) => ({
+            name: entry.name,
+            connection: entry.connection.slug,
+            action: entry.action,
+            ...(entry.tool.definition.title ? { title: entry.tool.definition.title } : {}),
+            ...(entry.tool.definition.description ? { description: entry.tool.definition.description } : {}),
+            inputSchema: entry.listed.inputSchema,
+            connectionLabel: entry.connection.label,
+            connectionDescription: entry.connection.description,
+            aliases: entry.connection.aliases,
+            access: entry.class,
+            schemaHash: entry.tool.hash,
+          })),
+      );
+      return index;
+    },
+  };
+  return toolset;
+}
+
+function toEntry(
+  connection: ServedConnection,
+  tool: ServedTool,
+  policy: Policy,
+  endpoint: ServedEndpoint,
+  transparent: boolean,
+): ToolEntry | undefined {
+  // A pending tool exists for nobody but its reviewer; a changed one answers `tool_changed` to whom it was granted.
+  if (tool.state === "pending") return undefined;
+  const grant = grantOf(policy, { name: tool.name, connectionSlug: connection.slug, action: tool.action });
+  if (!isGrant(grant)) return undefined;
+  const { schema, restore } = transparent
+    ? { schema: tool.definition.inputSchema, restore: NOTHING_RENAMED }
+    : portableSchema(tool.definition.inputSchema);
+  return {
+    name: transparent ? tool.action : tool.name,
+    action: tool.action,
+    connection,
+    tool,
+    class: tool.class,
+    approval: tool.approval,
+    grant,
+    listed: transparent ? tool.definition : listedDefinition(tool, schema, endpoint),
+    restore,
+  };
+}
+
+/** Annotations come from the reviewed class, not from the upstream's own hints (MCP: annotations are untrusted). */
+function listedDefinition(tool: ServedTool, inputSchema: JsonObject, endpoint: ServedEndpoint): ToolDefinition {
+  const { outputSchema, annotations, _meta: _dropped, execution: _execution, ...rest } = tool.definition;
+  const title = annotations?.["title"];
+  return {
+    ...rest,
+    name: tool.name,
+    inputSchema,
+    ...(outputSchema && endpoint.config.outputSchema === "list" ? { outputSchema } : {}),
+    annotations: {
+      ...(typeof title === "string" ? { title } : {}),
+      ...(annotations?.["idempotentHint"] === true ? { idempotentHint: true } : {}),
+      readOnlyHint: tool.class === "read",
+      destructiveHint: tool.class === "write",
+      openWorldHint: true,
+    },
+  };
+}
+
+function toVisible(connection: ServedConnection, hidden: boolean, tools: number): VisibleConnection {
+  return {
+    slug: connection.slug,
+    label: connection.label,
+    description: connection.description,
+    aliases: connection.aliases,
+    state: hidden ? "requiresPrivateAudience" : connection.state,
+    tools,
+    required: connection.required,
+    ...(connection.loadError && !hidden ? { error: connection.loadError } : {}),
+  };
+}
+
+function isGrant(answer: ReturnType<typeof grantOf>): answer is Grant {
+  return answer !== undefined && !("denied" in answer) && !("unbound" in answer);
+}

@@ -1,0 +1,207 @@
+/**
+ * The rounds of one request that may need answers of the caller: tools/call, prompts/get, resources/read.
+ *
+ * caller -> upstream   how
+ * modern -> modern     `input_required` is relayed, the upstream's state sealed into ours; nothing is kept here
+ * modern -> legacy     the upstream asks in mid-call: the call is parked, its question ends the request
+ * legacy -> modern     `input_required` is returned to the SDK, which asks over the session and comes back
+ * legacy -> legacy     the question goes to the caller's session at once
+ */
+import { ProtocolError, ProtocolErrorCode, type Server, type ServerContext, type StandardSchemaV1 } from "@modelcontextprotocol/server";
+import type { JsonObject, Outcome, Question } from "../../../adapters/contract.ts";
+import type { ServedConnection } from "../../connections/types.ts";
+import { ERRORS, JackfieldError } from "../../errors.ts";
+import type { Reach } from "../../gateway/call.ts";
+import type { GatewayCaller } from "../../gateway/caller.ts";
+import { failure } from "../../gateway/results.ts";
+import type { Face, SessionView } from "../face.ts";
+import { nextHops } from "../hops.ts";
+import { legOf, requestedLogLevel } from "./leg.ts";
+import type { Leg, Turn } from "./parking.ts";
+import { isRefusal, objection, permittedCapabilities, present } from "./questions.ts";
+
+export interface Conduct {
+  readonly server: Server;
+  readonly ctx: ServerContext;
+  readonly session: SessionView | undefined;
+  readonly caller: GatewayCaller;
+  /** What the request is about, bound into its state: a tool's name, a prompt's, a resource's address. */
+  readonly subject: string;
+  readonly args: unknown;
+  /** Whether a failure is a result with `isError` (tools/call) or a protocol error. */
+  readonly results: boolean;
+}
+
+type Run = (reachOf: (connection: ServedConnection) => Reach) => Promise<Outcome>;
+
+const PARKED_QUESTION = "question";
+const anything: StandardSchemaV1<unknown, JsonObject> = {
+  "~standard": { version: 1, vendor: "jackfield", validate: (value) => ({ value: value as JsonObject }) },
+};
+
+/** Runs one request to its result or its next questions. Errors: what `run` throws, and -32602 for a bad state. */
+export async function conduct(face: Face, request: Conduct, run: Run): Promise<JsonObject> {
+  const { ctx, caller, subject, args } = request;
+  const { transparent } = caller.toolset;
+  const given = givenState(request, face);
+  const leg = legOf(ctx, transparent, face.log);
+  const owner = `${caller.principal.key}|${caller.endpoint.id}`;
+  let asker: ServedConnection | undefined;
+  const reachOf = (legNow: Leg, park?: (question: Question) => Promise<JsonObject>) => (connection: ServedConnection) => {
+    asker = connection;
+    return reach(face, request, connection, legNow, given, park);
+  };
+  try {
+    let turn: Turn;
+    if (given.parked !== undefined) {
+      const resumed = face.parking.resume(given.parked, owner, leg, given.responses?.[PARKED_QUESTION]);
+      if (!resumed) return lost(request);
+      turn = await resumed;
+    } else if (caller.era === "modern") {
+      turn = await face.parking.start(leg, owner, (parkedLeg, ask) => run(reachOf(parkedLeg, ask)));
+    } else {
+      turn = { kind: "outcome", outcome: await run(reachOf(leg)) };
+    }
+    if (turn.kind === "question") {
+      return {
+        resultType: "input_required",
+        inputRequests: { [PARKED_QUESTION]: turn.question },
+        requestState: face.stateSeal.seal(caller, subject, args, { parked: turn.id }),
+      };
+    }
+    if (turn.outcome.kind === "result") return turn.outcome.result;
+    return relay(face, request, turn.outcome, asker, given.refusedNow);
+  } finally {
+    leg.end();
+  }
+}
+
+interface Given {
+  readonly parked?: string;
+  readonly upstream?: string;
+  readonly responses?: Record<string, JsonObject>;
+  readonly refusedNow: boolean;
+}
+
+/** What the caller carried back from the round before. @throws ProtocolError -32602 for a state that does not belong here */
+function givenState(request: Conduct, face: Face): Given {
+  const { ctx, caller, subject, args } = request;
+  const sealed = ctx.mcpReq.requestState();
+  const responses = ctx.mcpReq.inputResponses as Record<string, JsonObject> | undefined;
+  const refused = Object.values(responses ?? {}).some(isRefusal);
+  const base = responses ? { responses } : {};
+  if (typeof sealed !== "string") return { ...base, refusedNow: refused };
+  const state = face.stateSeal.open(caller, subject, args, sealed);
+  // A transparent endpoint hands the upstream's own state through, and takes it back as it is.
+  if (state === undefined && caller.toolset.transparent) return { ...base, upstream: sealed, refusedNow: refused };
+  if (!state) {
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", { reason: "invalid_request_state" });
+  }
+  return {
+    ...base,
+    ...(state.parked === undefined ? {} : { parked: state.parked }),
+    ...(state.upstream === undefined ? {} : { upstream: state.upstream }),
+    refusedNow: refused || state.refused === true,
+  };
+}
+
+/** How this call's connection may reach the caller. */
+function reach(
+  face: Face,
+  request: Conduct,
+  connection: ServedConnection,
+  leg: Leg,
+  given: Given,
+  park: ((question: Question) => Promise<JsonObject>) | undefined,
+): Reach {
+  const { ctx, caller, session, server } = request;
+  const { transparent } = caller.toolset;
+  const capabilities = permittedCapabilities(connection, transparent, { ...server.getClientCapabilities() });
+  const logLevel = session ? session.logLevel : requestedLogLevel(ctx);
+  let refused = false;
+  const put = park ?? ((question) => ctx.mcpReq.send(toRequest(question), anything, { timeout: face.gateway.timeouts.maxMs }));
+  const ask = async (question: Question) => {
+    const no = objection(connection, capabilities, { ...question });
+    if (no || refused) throw new JackfieldError("asked_and_refused", no ? { text: no } : {});
+    const answer = await put({ ...question, ...present(connection, transparent, { ...question }) });
+    refused = !transparent && isRefusal(answer);
+    return answer;
+  };
+  const resume =
+    given.responses || given.upstream !== undefined
+      ? {
+          resume: {
+            ...(given.responses ? { inputResponses: given.responses } : {}),
+            ...(given.upstream === undefined ? {} : { requestState: given.upstream }),
+          },
+        }
+      : {};
+  return {
+    caller: {
+      key: transparent && session ? `session:${session.id}` : caller.principal.key,
+      capabilities,
+      ...(logLevel === undefined || !transparent ? {} : { logLevel }),
+    },
+    signal: leg.signal,
+    ...(leg.progress ? { progress: leg.progress } : {}),
+    ...(transparent && leg.notify ? { notify: leg.notify } : {}),
+    ...(Object.keys(capabilities).length > 0 ? { ask } : {}),
+    meta: { ...forwardedMeta(ctx, transparent), ...nextHops(face.instanceId, { ...ctx.mcpReq._meta }) },
+    ...resume,
+  };
+}
+
+function toRequest(question: Question): { method: string; params?: Record<string, unknown> } {
+  return { method: question.method, ...(question.params ? { params: question.params } : {}) };
+}
+
+/** Relays the questions of a modern upstream; a caller that said no is not asked again. */
+function relay(
+  face: Face,
+  request: Conduct,
+  outcome: Extract<Outcome, { kind: "input_required" }>,
+  connection: ServedConnection | undefined,
+  refused: boolean,
+): JsonObject {
+  const { caller, server, subject, args } = request;
+  const { transparent } = caller.toolset;
+  if (transparent || !connection) return { ...outcome.result, resultType: "input_required" };
+  if (refused) return refusedResult(request, ERRORS.asked_and_refused.text);
+  const permitted = permittedCapabilities(connection, transparent, { ...server.getClientCapabilities() });
+  const inputRequests: JsonObject = {};
+  for (const [key, question] of Object.entries(outcome.inputRequests)) {
+    const asked: JsonObject = typeof question === "object" && question !== null ? { ...question } : {};
+    const no = objection(connection, permitted, asked);
+    if (no) return refusedResult(request, no);
+    inputRequests[key] = present(connection, transparent, asked);
+  }
+  const upstream = outcome.requestState === undefined ? {} : { upstream: outcome.requestState };
+  return {
+    resultType: "input_required",
+    inputRequests,
+    requestState: face.stateSeal.seal(caller, subject, args, { ...upstream, refused }),
+  };
+}
+
+function refusedResult(request: Conduct, text: string): JsonObject {
+  if (request.results) return failure("asked_and_refused", text);
+  throw new JackfieldError("asked_and_refused", { text });
+}
+
+function lost(request: Conduct): JsonObject {
+  if (request.results) return failure("call_lost", ERRORS.call_lost.text);
+  throw new JackfieldError("call_lost");
+}
+
+const TRACE_KEYS = ["traceparent", "tracestate", "baggage"];
+
+/** `_meta` belongs to the hop; only trace context goes on, and at a transparent endpoint what is not the protocol's. */
+function forwardedMeta(ctx: ServerContext, transparent: boolean): JsonObject {
+  const meta: JsonObject = { ...ctx.mcpReq._meta };
+  return Object.fromEntries(
+    Object.entries(meta).filter(([key]) => {
+      if (key === "progressToken" || key.startsWith("io.modelcontextprotocol/")) return false;
+      return transparent || TRACE_KEYS.includes(key);
+    }),
+  );
+}

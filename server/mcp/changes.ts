@@ -1,0 +1,78 @@
+/** Tells open streams what changed: what is served, what another process activated, what an upstream announced. */
+import type { Change } from "../../adapters/contract.ts";
+import type { ServedConnection, ServedEndpoint } from "../connections/types.ts";
+import type { Face } from "./face.ts";
+import type { LegacyFace } from "./legacy/serve.ts";
+import type { ListKind } from "./notifier.ts";
+
+/** Several connections often change at once, at a start or a refresh; streams hear of it once. */
+const GATHER_MS = 100;
+
+/** Starts relaying; `close` ends it. */
+export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } {
+  const { notifier, registry } = face;
+  const gathered = new Set<string>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const tell = () => {
+    timer = undefined;
+    for (const environmentId of gathered) {
+      for (const endpoint of registry.environment(environmentId)?.endpoints ?? []) {
+        for (const kind of ["tools", "prompts", "resources"] as const) notifier.listChanged(kind, endpoint.id);
+      }
+    }
+    gathered.clear();
+  };
+  const stopRegistry = registry.onChange(({ environmentId }) => {
+    gathered.add(environmentId);
+    timer ??= setTimeout(tell, GATHER_MS);
+    timer.unref();
+  });
+  const stopActivations = face.activations.onRemoteChange((place) => {
+    notifier.listChanged("tools", place.endpointId, place.holderKey);
+  });
+  const stopUpstream = face.gateway.sessions.onChange(({ connection, change }) => relay(connection, change));
+
+  /** At a transparent endpoint the upstream's own announcements pass, also where nothing that is stored changed. */
+  function relay(connection: ServedConnection, change: Change): void {
+    for (const endpoint of transparentTo(connection)) {
+      if (change.kind === "log") sendTo(change.callerKey, "notifications/message", change.params);
+      else if (change.kind === "resource_updated") {
+        notifier.resourceUpdated(change.uri, endpoint.id, change.params);
+        if (change.callerKey) sendTo(change.callerKey, "notifications/resources/updated", { ...change.params, uri: change.uri });
+        else sendToSubscribers(endpoint, change.uri);
+      } else notifier.listChanged(change.kind satisfies ListKind, endpoint.id);
+    }
+  }
+
+  function sendTo(callerKey: string, method: string, params: object): void {
+    for (const session of legacy.sessions()) {
+      if (callerKey === `session:${session.id}`) session.send(method, { ...params });
+    }
+  }
+
+  function sendToSubscribers(endpoint: ServedEndpoint, uri: string): void {
+    for (const session of legacy.sessions()) {
+      if (session.place.endpointId === endpoint.id && session.row.subscriptions?.includes(uri)) {
+        session.send("notifications/resources/updated", { uri });
+      }
+    }
+  }
+
+  function transparentTo(connection: ServedConnection): ServedEndpoint[] {
+    return registry
+      .environments()
+      .filter((environment) => environment.connections.some((served) => served.id === connection.id))
+      .flatMap((environment) => environment.endpoints)
+      .filter(({ config }) => config.discovery === "transparent" && config.connection === connection.slug);
+  }
+
+  return {
+    close() {
+      clearTimeout(timer);
+      stopRegistry();
+      stopActivations();
+      stopUpstream();
+    },
+  };
+}

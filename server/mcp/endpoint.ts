@@ -1,0 +1,125 @@
+/**
+ * The one entry of the MCP face (design section 4, steps 1 and 2): Host and Origin, bearer, endpoint, loops, body,
+ * era. Whatever is wrong is answered here, with the status, code and header of the specification.
+ */
+import { createHash } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { classifyInboundRequest } from "@modelcontextprotocol/server";
+import { JackfieldError } from "../errors.ts";
+import type { GatewayCaller } from "../gateway/caller.ts";
+import type { AgentTokens } from "../people/agent-tokens.ts";
+import type { Principal } from "../people/principal.ts";
+import type { Face } from "./face.ts";
+import { calledThrough, cameThrough } from "./hops.ts";
+import { readJson, refuse, requestId } from "./http.ts";
+import type { LegacyFace } from "./legacy/serve.ts";
+import type { ModernFace } from "./modern/serve.ts";
+import { type Origins, refusedHost, refusedOrigin } from "./origins.ts";
+
+export interface EndpointParts {
+  readonly face: Face;
+  readonly modern: ModernFace;
+  readonly legacy: LegacyFace;
+  readonly tokens: AgentTokens;
+  readonly origins: Origins;
+}
+
+/** Which endpoint a URL names; undefined parts mean the defaults. */
+export interface Address {
+  readonly organization?: string;
+  readonly endpoint?: string;
+}
+
+const BEARER = /^Bearer +([^\s]+) *$/i;
+
+/** Serves one HTTP request to an MCP endpoint. Never rejects: what goes wrong is logged once and answered. */
+export async function serveMcp(parts: EndpointParts, address: Address, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    await serve(parts, address, request, response);
+  } catch (error) {
+    const known = error instanceof JackfieldError ? error : undefined;
+    if (!known || known.code === "internal") parts.face.log.error({ reason: reasonOf(error) }, "a request failed");
+    if (response.headersSent) response.destroy();
+    else refuse(response, known?.code ?? "internal", known ? { text: known.message } : {});
+  }
+}
+
+async function serve(parts: EndpointParts, address: Address, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { face, origins } = parts;
+  if (refusedHost(origins, request)) return refuse(response, "host_refused");
+  if (refusedOrigin(origins, request)) return refuse(response, "origin_refused");
+  if (!["POST", "GET", "DELETE"].includes(request.method ?? "")) {
+    return refuse(response, "method_not_allowed", { headers: { allow: "GET, POST, DELETE" } });
+  }
+  // Before the token: whoever loops should learn that it does, not that it may not.
+  if (cameThrough(face.instanceId, request)) return refuse(response, "loop_detected");
+  const principal = await authenticate(parts, request, response);
+  if (!principal) return;
+  const caller = callerFor(parts, address, principal, request);
+  // A caller that may not use an endpoint gets the answer of one that does not exist.
+  if (!caller) return refuse(response, "not_found");
+  if (principal.scopes.size === 0) return refuse(response, "scope_missing", { headers: challenge('error="insufficient_scope"') });
+
+  const body = request.method === "POST" ? await readJson(request) : undefined;
+  if (calledThrough(face.instanceId, body)) return refuse(response, "loop_detected", { id: requestId(body) });
+  const protocolVersionHeader = headerOf(request, "mcp-protocol-version");
+  const mcpMethodHeader = headerOf(request, "mcp-method");
+  const mcpNameHeader = headerOf(request, "mcp-name");
+  const route = classifyInboundRequest({
+    httpMethod: request.method ?? "",
+    ...(protocolVersionHeader === undefined ? {} : { protocolVersionHeader }),
+    ...(mcpMethodHeader === undefined ? {} : { mcpMethodHeader }),
+    ...(mcpNameHeader === undefined ? {} : { mcpNameHeader }),
+    ...(body === undefined ? {} : { body }),
+  });
+  if (route.kind === "legacy") await parts.legacy.serve({ ...caller, era: "legacy" }, request, response, body);
+  else await parts.modern.serve({ ...caller, era: "modern" }, request, response, body);
+  face.log.debug({ method: request.method, status: response.statusCode, era: route.kind }, "request");
+}
+
+/** The principal behind the bearer token; where there is none the 401 has been sent. */
+async function authenticate(parts: EndpointParts, request: IncomingMessage, response: ServerResponse): Promise<Principal | undefined> {
+  const { authorization } = request.headers;
+  if (authorization === undefined) {
+    refuse(response, "token_missing", { headers: challenge() });
+    return undefined;
+  }
+  const token = BEARER.exec(authorization)?.[1];
+  const ip = request.socket.remoteAddress;
+  const principal = token === undefined ? undefined : await parts.tokens.verify(token, ip === undefined ? {} : { ip });
+  if (!principal) refuse(response, "token_invalid", { headers: challenge('error="invalid_token"') });
+  return principal;
+}
+
+/** RFC 6750 section 3. */
+function challenge(parameters?: string): Record<string, string> {
+  return { "www-authenticate": `Bearer realm="jackfield"${parameters ? `, ${parameters}` : ""}` };
+}
+
+function callerFor(parts: EndpointParts, address: Address, principal: Principal, request: IncomingMessage): Omit<GatewayCaller, "era"> | undefined {
+  const { registry, toolsets } = parts.face;
+  const found = registry.endpoint(address.organization, address.endpoint);
+  if (!found || found.endpoint.organizationId !== principal.organizationId) return undefined;
+  const { endpoint, environment } = found;
+  if (!principal.endpointIds.includes(endpoint.id)) return undefined;
+  const named = endpoint.config.principals;
+  if (named && principal.kind === "agent" && !named.agents.includes(principal.name)) return undefined;
+  const traceId = headerOf(request, "traceparent")?.split("-")[1];
+  return {
+    principal,
+    endpoint,
+    environment,
+    toolset: toolsets.for(environment, endpoint, principal.scopes),
+    holderKey: createHash("sha256").update(`${principal.key}|${principal.clientKey}`).digest("hex"),
+    ...(traceId ? { traceId } : {}),
+  };
+}
+
+function headerOf(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

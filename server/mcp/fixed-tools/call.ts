@@ -1,0 +1,39 @@
+/** `tool_read` and `tool_write`: the generic callers, for clients that do not list what `tool_search` found. */
+import type { JsonObject } from "../../../adapters/contract.ts";
+import { JackfieldError } from "../../errors.ts";
+import { callTool } from "../../gateway/call.ts";
+import { failure } from "../../gateway/results.ts";
+import { conduct } from "../asking/rounds.ts";
+import type { Face } from "../face.ts";
+import type { FixedCall } from "./index.ts";
+
+/** Calls the named tool through the one pipeline; an unknown name is a result that says how to find one. */
+export async function runToolCaller(face: Face, call: FixedCall, door: "tool_read" | "tool_write"): Promise<JsonObject> {
+  const given: JsonObject = typeof call.args === "object" && call.args !== null ? { ...call.args } : {};
+  const name = given["name"];
+  if (typeof name !== "string" || name === "") {
+    return failure("invalid_arguments", `${door} needs "name": the full name of a tool, as tool_search gives it.`);
+  }
+  const { caller } = call;
+  const args = parsed(given["arguments"]);
+  face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
+  try {
+    return await conduct(face, { ...call, subject: `${door}:${name}`, args, results: true }, (reachOf) =>
+      callTool(face.gateway, { caller, door, name, args, reach: (entry) => reachOf(entry.connection) }),
+    );
+  } catch (error) {
+    if (error instanceof JackfieldError && error.code === "unknown_tool") return failure("unknown_tool", error.message);
+    throw error;
+  }
+}
+
+/** Some models write the arguments as a string of JSON. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    // Not JSON: the pipeline refuses it with words.
+    return value;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Holding the answer of `tool_search` until the caller has listed tools again (design section 6). Clients that
+ * re-list on `list_changed` offer the new tool to the model in the same turn only if the list comes first.
+ */
+import type { Place } from "./notifier.ts";
+
+/** Longest hold, in milliseconds. */
+const HOLD_MS = 400;
+/** A client that let this many holds expire does not re-list; it is not held again. */
+const EXPIRED_HOLDS = 2;
+const REMEMBERED = 5_000;
+
+export interface Holds {
+  /** Resolves when the holder lists tools, or after 400 ms. At once for a client that never re-lists. */
+  wait(place: Place, signal: AbortSignal): Promise<void>;
+  /** The holder listed tools. */
+  listed(place: Place): void;
+}
+
+/** Makes the holds of this process. */
+export function createHolds(): Holds {
+  const waiting = new Map<string, Set<() => void>>();
+  const expired = new Map<string, number>();
+  const keyOf = (place: Place) => `${place.endpointId}|${place.holderKey}`;
+  return {
+    wait(place, signal) {
+      const key = keyOf(place);
+      if ((expired.get(key) ?? 0) >= EXPIRED_HOLDS || signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        let set = waiting.get(key);
+        if (!set) waiting.set(key, (set = new Set()));
+        const end = () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", end);
+          set.delete(end);
+          if (set.size === 0) waiting.delete(key);
+          resolve();
+        };
+        const timer = setTimeout(() => {
+          expired.set(key, (expired.get(key) ?? 0) + 1);
+          if (expired.size > REMEMBERED) expired.delete(expired.keys().next().value ?? key);
+          end();
+        }, HOLD_MS);
+        signal.addEventListener("abort", end, { once: true });
+        set.add(end);
+      });
+    },
+    listed(place) {
+      const key = keyOf(place);
+      expired.delete(key);
+      for (const end of waiting.get(key) ?? []) end();
+    },
+  };
+}

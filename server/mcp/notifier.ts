@@ -1,0 +1,105 @@
+/**
+ * Who is told that something changed: the open GET streams of legacy sessions and the open `subscriptions/listen`
+ * streams of modern callers. An event reaches only the streams of the caller it concerns.
+ */
+import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
+import type { JsonObject } from "../../adapters/contract.ts";
+
+/** A stream's place: one endpoint, and the holder (principal with one grant or token). */
+export interface Place {
+  readonly endpointId: string;
+  readonly holderKey: string;
+}
+
+/** A legacy session as the notifier sees it. */
+export interface SessionStream {
+  readonly place: Place;
+  readonly streaming: () => boolean;
+  /** Sends on the GET stream. */
+  readonly send: (method: string, params?: JsonObject) => void;
+}
+
+export type ListKind = "tools" | "prompts" | "resources";
+
+export interface Notifier {
+  /** The event source of one holder's listen streams; give it to the SDK's handler. */
+  busFor(place: Place): ServerEventBus;
+  addSession(stream: SessionStream): () => void;
+  /** Tells one holder's streams, or everyone at the endpoint. Returns how many streams were open. */
+  listChanged(kind: ListKind, endpointId: string, holderKey?: string): number;
+  resourceUpdated(uri: string, endpointId: string, params?: JsonObject): void;
+  /** Whether this holder has a listen stream or a GET stream open. */
+  hasStream(place: Place): boolean;
+  /** Listen streams open in this process. */
+  readonly listenCount: number;
+}
+
+const EVENTS = { tools: "tools_list_changed", prompts: "prompts_list_changed", resources: "resources_list_changed" } as const;
+
+/** Makes the notifier of this process. */
+export function createNotifier(): Notifier {
+  const listeners = new Map<string, Map<string, Set<(event: ServerEvent) => void>>>();
+  const sessions = new Set<SessionStream>();
+  let listenCount = 0;
+
+  function publish(event: ServerEvent, endpointId: string, holderKey?: string): number {
+    const holders = listeners.get(endpointId);
+    if (!holders) return 0;
+    let reached = 0;
+    for (const [key, set] of holders) {
+      if (holderKey !== undefined && key !== holderKey) continue;
+      for (const listener of set) {
+        listener(event);
+        reached += 1;
+      }
+    }
+    return reached;
+  }
+
+  return {
+    busFor: ({ endpointId, holderKey }) => ({
+      publish: (event) => void publish(event, endpointId, holderKey),
+      subscribe(listener) {
+        let holders = listeners.get(endpointId);
+        if (!holders) listeners.set(endpointId, (holders = new Map()));
+        let set = holders.get(holderKey);
+        if (!set) holders.set(holderKey, (set = new Set()));
+        set.add(listener);
+        listenCount += 1;
+        return () => {
+          if (!set.delete(listener)) return;
+          listenCount -= 1;
+          if (set.size === 0) holders.delete(holderKey);
+          if (holders.size === 0) listeners.delete(endpointId);
+        };
+      },
+    }),
+    addSession(stream) {
+      sessions.add(stream);
+      return () => sessions.delete(stream);
+    },
+    listChanged(kind, endpointId, holderKey) {
+      let reached = publish({ kind: EVENTS[kind] }, endpointId, holderKey);
+      for (const session of sessions) {
+        if (session.place.endpointId !== endpointId || !session.streaming()) continue;
+        if (holderKey !== undefined && session.place.holderKey !== holderKey) continue;
+        session.send(`notifications/${kind}/list_changed`);
+        reached += 1;
+      }
+      return reached;
+    },
+    resourceUpdated(uri, endpointId, params) {
+      publish({ kind: "resource_updated", uri, ...(params ? { params } : {}) }, endpointId);
+    },
+    hasStream({ endpointId, holderKey }) {
+      if ((listeners.get(endpointId)?.get(holderKey)?.size ?? 0) > 0) return true;
+      for (const session of sessions) {
+        if (session.place.endpointId === endpointId && session.place.holderKey === holderKey && session.streaming()) return true;
+      }
+      return false;
+    },
+    get listenCount() {
+      return listenCount;
+    },
+  };
+}
