@@ -50,13 +50,13 @@ try {
   const url = await openTarget();
   for (const suite of SUITES) {
     if (options.suite !== undefined && !options.suite.includes(suite.label)) continue;
-    abort.signal.throwIfAborted();
     const outcome = await runSuite(suite, url, place);
     say(outcome.line);
     for (const failure of outcome.failures) say(`  failed: ${failure}`);
     if (outcome.uncounted.length > 0) say(`  not scored and failing: ${outcome.uncounted.join(", ")}`);
     passed += outcome.passed;
-    failed += outcome.failures.length;
+    failed += outcome.failed;
+    abort.signal.throwIfAborted();
   }
   if (passed + failed === 0) throw new Error("No suite has this label");
 } catch (error) {

@@ -77,10 +77,12 @@ export const SUITES: readonly Suite[] = [
   },
 ];
 
-/** What one suite came to. `failures` names each failed scenario, or says what else was wrong with the run. */
+/** What one suite came to, in scenarios; one that did not run has failed. */
 export interface SuiteOutcome {
   readonly line: string;
   readonly passed: number;
+  readonly failed: number;
+  /** Each failed scenario with its reasons, and what else was wrong with the run. */
   readonly failures: readonly string[];
   /** Failed scenarios that do not count, such as extensions that are not offered. */
   readonly uncounted: readonly string[];
@@ -117,18 +119,20 @@ export async function runSuite(suite: Suite, url: string, place: RunPlace): Prom
   const passed = counted.length - broken.length;
 
   const missing = suite.scenarios + suite.also.length - counted.length;
-  for (let index = 0; index < missing; index++) {
+  if (missing > 0) {
     failures.push(
-      timedOut ? "a scenario did not run: the suite took too long" : `a scenario did not run (exit ${code})`,
+      `${missing} scenarios did not run: ${timedOut ? "the suite took too long" : `it ended with ${code}`}`,
     );
   }
   const checks = scored.reduce((sum, scenario) => sum + scenario.passed, 0);
-  if (failures.length === 0 && checks < suite.checks) failures.push(`only ${checks} of ${suite.checks} checks ran`);
+  const incomplete = failures.length === 0 && checks < suite.checks;
+  if (incomplete) failures.push(`only ${checks} of ${suite.checks} checks ran`);
 
   const seconds = Math.round((Date.now() - started) / 1000);
   return {
     line: `${suite.label}: ${passed} of ${suite.scenarios + suite.also.length} scenarios, ${checks} scored checks passed, ${seconds} s`,
     passed,
+    failed: broken.length + Math.max(missing, 0) + (incomplete ? 1 : 0),
     failures,
     uncounted: notScored.filter((s) => s.failed > 0 && !suite.also.includes(s.name)).map((s) => s.name),
   };
