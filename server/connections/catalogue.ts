@@ -1,0 +1,212 @@
+/**
+ * Keeps the stored catalogues of connections fresh. Nobody who calls waits for it: lists and search answer from what
+ * is stored, whatever an upstream does.
+ */
+import {
+  type AdapterSession,
+  type CatalogueItem,
+  type Log,
+  UpstreamError,
+  UpstreamRpcError,
+} from "../../adapters/contract.ts";
+import { JackfieldError } from "../errors.ts";
+import type { Bus, Locks } from "../shared-state/contract.ts";
+import type { Store } from "../store/database.ts";
+import { type ListedCatalogue, type StoredChange, storeCatalogue, storeLoadError } from "./catalogue-store.ts";
+import type { Registry } from "./registry.ts";
+import type { ConnectionSessions } from "./sessions.ts";
+import type { ServedConnection } from "./types.ts";
+
+const REFRESH_EVERY_MS = 15 * 60_000;
+const RETRY_FAILED_MS = 60_000;
+/** A service that changes its lists all the time is read at most this often. */
+const QUIET_MS = 1000;
+const LOCK_MS = 120_000;
+/** Connections read at the same time. */
+const PARALLEL = 4;
+/** JSON-RPC "Method not found": the service has no such list. */
+const METHOD_NOT_FOUND = -32601;
+
+export type RefreshResult = ({ ok: true } & StoredChange) | { ok: false; code: string; message: string };
+
+export interface Catalogue {
+  /** Reads the catalogue of a connection now and stores it, or why it could not be read. Never rejects for the upstream. */
+  refresh(connection: ServedConnection): Promise<RefreshResult>;
+  /** Starts keeping all served connections fresh. */
+  start(): void;
+  /** Resolves when nothing is being read any more (for orderly ends, and tests). */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface CatalogueOptions {
+  store: Store;
+  bus: Bus;
+  locks: Locks;
+  registry: Registry;
+  sessions: ConnectionSessions;
+  log: Log;
+  /** Milliseconds since the epoch. */
+  clock?: () => number;
+}
+
+export function createCatalogue(options: CatalogueOptions): Catalogue {
+  const { store, bus, locks, registry, sessions, log, clock = Date.now } = options;
+  const timers = new Map<string, NodeJS.Timeout>();
+  const waiting: string[] = [];
+  const reading = new Map<string, Promise<unknown>>();
+  const seen = new Map<string, string>();
+  const stops: (() => void)[] = [];
+  let closed = false;
+
+  const refresh = async (connection: ServedConnection): Promise<RefreshResult> => {
+    const now = () => new Date(clock());
+    let result: RefreshResult;
+    let changed: boolean;
+    try {
+      const catalogue = await sessions.use(connection, undefined, readCatalogue);
+      const stored = await storeCatalogue(store, connection, catalogue, now());
+      changed = stored.changed;
+      result = { ok: true, ...stored };
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === undefined) throw error;
+      log.warn({ connection: connection.slug, ...failure }, "the tools of a connection could not be loaded");
+      changed = await storeLoadError(store, connection.id, failure, now());
+      result = { ok: false, ...failure };
+    }
+    if (changed) await bus.publish("catalogue", { connectionId: connection.id });
+    return result;
+  };
+
+  const plan = (id: string, inMs: number): void => {
+    if (closed) return;
+    clearTimeout(timers.get(id));
+    const timer = setTimeout(() => {
+      timers.delete(id);
+      if (!waiting.includes(id)) waiting.push(id);
+      pump();
+    }, inMs);
+    timer.unref();
+    timers.set(id, timer);
+  };
+
+  const pump = (): void => {
+    while (!closed && reading.size < PARALLEL) {
+      const index = waiting.findIndex((id) => !reading.has(id));
+      if (index === -1) return;
+      const [id = ""] = waiting.splice(index, 1);
+      const work = inBackground(id).finally(() => {
+        reading.delete(id);
+        pump();
+      });
+      reading.set(id, work);
+    }
+  };
+
+  /** One process at a time; where another one is at it, its result arrives over the bus. */
+  const inBackground = async (id: string): Promise<void> => {
+    const connection = registry.connection(id);
+    if (connection === undefined || !canBeLoaded(connection)) return;
+    let next = REFRESH_EVERY_MS;
+    try {
+      const release = await locks.acquire(`catalogue:${id}`, { ttlMs: LOCK_MS, waitMs: 0 });
+      if (release !== undefined) {
+        try {
+          if (!(await refresh(connection)).ok) next = RETRY_FAILED_MS;
+        } finally {
+          await release();
+        }
+      }
+    } catch (error) {
+      next = RETRY_FAILED_MS;
+      if (!closed) log.error({ connection: connection.slug, reason: String(error) }, "a catalogue could not be stored");
+    }
+    // Up to a fifth later, so that connections and replicas spread out.
+    if (!timers.has(id)) plan(id, next * (1 + Math.random() / 5));
+  };
+
+  /** Connections that are new, or configured differently, are read at once. */
+  const follow = (): void => {
+    const served = registry.connections();
+    sessions.retain(served);
+    for (const connection of served) {
+      const configured = JSON.stringify([connection.config, connection.auth, connection.access, connection.review]);
+      if (seen.get(connection.id) === configured) continue;
+      seen.set(connection.id, configured);
+      plan(connection.id, 0);
+    }
+    const ids = new Set(served.map(({ id }) => id));
+    for (const id of seen.keys()) {
+      if (ids.has(id)) continue;
+      seen.delete(id);
+      clearTimeout(timers.get(id));
+      timers.delete(id);
+    }
+  };
+
+  return {
+    refresh,
+    start() {
+      stops.push(registry.onChange(follow));
+      stops.push(
+        sessions.onChange(({ connection, change }) => {
+          if (change.kind === "tools" || change.kind === "prompts" || change.kind === "resources") {
+            plan(connection.id, QUIET_MS);
+          }
+        }),
+      );
+      follow();
+    },
+    async settled() {
+      await new Promise((resolve) => setImmediate(resolve));
+      while (waiting.length > 0 || reading.size > 0) await Promise.allSettled(reading.values());
+    },
+    async close() {
+      closed = true;
+      for (const stop of stops) stop();
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
+      waiting.length = 0;
+      await Promise.allSettled(reading.values());
+    },
+  };
+}
+
+/** A connection of single users has no session of its own to be read with; others need their credential first. */
+function canBeLoaded(connection: ServedConnection): boolean {
+  if (connection.state === "disabled") return false;
+  return connection.state !== "needsAuthorization" || connection.loadError !== undefined;
+}
+
+async function readCatalogue(session: AdapterSession): Promise<ListedCatalogue> {
+  const tools = await optional(session.listTools());
+  return {
+    introduction: session.introduction(),
+    tools,
+    prompts: await optional<CatalogueItem>(session.listPrompts?.()),
+    resources: await optional<CatalogueItem>(session.listResources?.()),
+    templates: await optional<CatalogueItem>(session.listResourceTemplates?.()),
+  };
+}
+
+/** A service that does not know a list has an empty one. */
+async function optional<Item>(listing: Promise<Item[]> | undefined): Promise<Item[]> {
+  try {
+    return (await listing) ?? [];
+  } catch (error) {
+    if (error instanceof UpstreamRpcError && error.rpcCode === METHOD_NOT_FOUND) return [];
+    throw error;
+  }
+}
+
+/** What went wrong upstream or in the configuration; undefined for a failure of our own. */
+export function failureOf(error: unknown): { code: string; message: string } | undefined {
+  if (error instanceof UpstreamError || error instanceof JackfieldError) {
+    return { code: error.code, message: error.message };
+  }
+  if (error instanceof UpstreamRpcError) {
+    return { code: "upstream_protocol", message: `The service answered with error ${error.rpcCode}: ${error.message}` };
+  }
+  return undefined;
+}

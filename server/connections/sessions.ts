@@ -1,0 +1,233 @@
+/**
+ * The open sessions with upstreams.
+ *
+ * A session belongs to a connection as it is configured (and to one principal, where the connection is each user's
+ * own): a changed configuration never uses a session of the old one. It is opened on first use, by one opener for all
+ * who wait, and closed when nobody used it for a while.
+ */
+import { type AdapterSession, type Change, type Log, UpstreamError } from "../../adapters/contract.ts";
+import { adapterFor } from "../../adapters/index.ts";
+import { JackfieldError } from "../errors.ts";
+import type { Store } from "../store/database.ts";
+import { createBackOff } from "./back-off.ts";
+import { credentialOf, missingOf, openConfig } from "./credentials.ts";
+import { digestOf } from "./digest.ts";
+import { connectionMemory } from "./memory.ts";
+import type { ServedConnection } from "./types.ts";
+
+const IDLE_MS = 10 * 60_000;
+const SWEEP_MS = 30_000;
+const OPEN_TIMEOUT_MS = 60_000;
+
+export interface ConnectionSessions {
+  /**
+   * Runs work with a session of the connection, opening one where none is open.
+   * @param principalKey whose session it is, where the connection's subject is `user`; else it is not looked at
+   * @throws UpstreamError where it cannot be opened (again without a try, while it backs off);
+   *   JackfieldError `missing_variable` or `authorization_required`
+   */
+  use<Result>(
+    connection: ServedConnection,
+    principalKey: string | undefined,
+    work: (session: AdapterSession) => Promise<Result>,
+  ): Promise<Result>;
+  /** What upstreams tell by themselves: lists that changed, resources, log messages. */
+  onChange(listener: (event: { connection: ServedConnection; change: Change }) => void): () => void;
+  /** Ends what is kept upstream for a caller, in every open session. */
+  forget(callerKey: string): Promise<void>;
+  /** Closes the sessions of connections that are not served any more, or not as they were. */
+  retain(connections: readonly ServedConnection[]): void;
+  close(): Promise<void>;
+}
+
+export interface SessionsOptions {
+  store: Store;
+  /** Guarded way out. */
+  fetch: typeof globalThis.fetch;
+  /** Where `${env:NAME}` is looked up. */
+  env: Readonly<Record<string, string | undefined>>;
+  identity: { readonly name: string; readonly version: string };
+  hop: { readonly header: string; readonly value: string };
+  log: Log;
+  /** Milliseconds since the epoch. */
+  clock?: () => number;
+  idleMs?: number;
+}
+
+interface Pooled {
+  readonly connection: ServedConnection;
+  readonly digest: string;
+  readonly abort: AbortController;
+  readonly session: Promise<AdapterSession>;
+  users: number;
+  lastUsed: number;
+  /** Not handed out any more; closed when the last user is done. */
+  retired: boolean;
+}
+
+export function createSessions(options: SessionsOptions): ConnectionSessions {
+  const { log, clock = Date.now, idleMs = IDLE_MS } = options;
+  const pool = new Map<string, Pooled>();
+  const ending = new Set<Promise<void>>();
+  const listeners = new Set<(event: { connection: ServedConnection; change: Change }) => void>();
+  const backOff = createBackOff(clock);
+  let closed = false;
+
+  const open = (connection: ServedConnection, key: string, digest: string): Pooled => {
+    const abort = new AbortController();
+    const opened = openSession(options, connection, abort, (change) => {
+      for (const listener of listeners) listener({ connection, change });
+    });
+    const pooled: Pooled = { connection, digest, abort, session: opened, users: 0, lastUsed: clock(), retired: false };
+    pool.set(key, pooled);
+    opened.then(
+      () => backOff.succeeded(key),
+      (error: unknown) => {
+        if (pool.get(key) === pooled) pool.delete(key);
+        pooled.retired = true;
+        if (!closed) backOff.failed(key, error);
+      },
+    );
+    return pooled;
+  };
+
+  const end = (pooled: Pooled): void => {
+    const closing = (async () => {
+      try {
+        const session = await pooled.session;
+        await session.close();
+      } catch (error) {
+        log.debug({ connection: pooled.connection.slug, reason: String(error) }, "a session ended with an error");
+      } finally {
+        pooled.abort.abort();
+      }
+    })();
+    ending.add(closing);
+    closing.finally(() => ending.delete(closing));
+  };
+
+  const retire = (key: string, pooled: Pooled): void => {
+    if (pool.get(key) === pooled) pool.delete(key);
+    if (pooled.retired) return;
+    pooled.retired = true;
+    if (pooled.users === 0) end(pooled);
+  };
+
+  const sweep = setInterval(
+    () => {
+      for (const [key, pooled] of pool) {
+        if (pooled.users === 0 && clock() - pooled.lastUsed >= idleMs) retire(key, pooled);
+      }
+    },
+    Math.min(SWEEP_MS, idleMs),
+  );
+  sweep.unref();
+
+  return {
+    async use(connection, principalKey, work) {
+      if (closed) throw new UpstreamError("upstream_unreachable", "The proxy is shutting down.", { processed: "no" });
+      const digest = sessionDigest(connection);
+      const key = `${connection.id}|${digest}|${connection.subject === "user" ? (principalKey ?? "") : ""}`;
+      const known = pool.get(key);
+      if (known === undefined) backOff.check(key);
+      const pooled = known ?? open(connection, key, digest);
+      pooled.users += 1;
+      try {
+        return await work(await pooled.session);
+      } finally {
+        pooled.users -= 1;
+        pooled.lastUsed = clock();
+        if (pooled.retired && pooled.users === 0 && pool.get(key) !== pooled) end(pooled);
+      }
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async forget(callerKey) {
+      const sessions = await Promise.allSettled([...pool.values()].map(({ session }) => session));
+      const forgetting = sessions.map(async (session) =>
+        session.status === "fulfilled" ? session.value.forget?.(callerKey) : undefined,
+      );
+      await Promise.allSettled(forgetting);
+    },
+    retain(connections) {
+      const wanted = new Set(connections.map((connection) => `${connection.id}|${sessionDigest(connection)}`));
+      for (const [key, pooled] of pool) {
+        if (!wanted.has(`${pooled.connection.id}|${pooled.digest}`)) retire(key, pooled);
+      }
+    },
+    async close() {
+      closed = true;
+      clearInterval(sweep);
+      for (const [key, pooled] of pool) {
+        pool.delete(key);
+        if (pooled.retired) continue;
+        pooled.retired = true;
+        end(pooled);
+      }
+      listeners.clear();
+      await Promise.allSettled(ending);
+    },
+  };
+}
+
+/** Everything that a session depends on; the label of a connection may change under an open session. */
+function sessionDigest(connection: ServedConnection): string {
+  const { type, config, auth, credential, subject, asks } = connection;
+  return digestOf({ type, config, auth, credential, subject, asks });
+}
+
+async function openSession(
+  options: SessionsOptions,
+  connection: ServedConnection,
+  abort: AbortController,
+  changed: (change: Change) => void,
+): Promise<AdapterSession> {
+  const { store, fetch, env, identity, hop, log, clock = Date.now } = options;
+  const adapter = adapterFor(connection.type);
+  if (adapter === undefined) {
+    throw new UpstreamError("upstream_protocol", `Connections of type ${connection.type} are not served yet.`, {
+      processed: "no",
+    });
+  }
+  const missing = missingOf(connection, env);
+  if (missing !== undefined) throw new JackfieldError("missing_variable", { text: `Missing ${missing}` });
+  if (connection.state === "needsAuthorization" && connection.loadError === undefined) {
+    throw new JackfieldError("authorization_required");
+  }
+  const timer = setTimeout(() => abort.abort(), OPEN_TIMEOUT_MS);
+  const late = new Promise<never>((_resolve, reject) => {
+    abort.signal.addEventListener("abort", () =>
+      reject(new UpstreamError("upstream_timeout", "The service did not open in time.", { processed: "no" })),
+    );
+  });
+  const opening = adapter.open({
+    connection: { id: connection.id, slug: connection.slug },
+    config: openConfig(connection, env),
+    credential: credentialOf(connection, env),
+    fetch,
+    log,
+    clock,
+    signal: abort.signal,
+    memory: connectionMemory(store, connection.id),
+    identity,
+    hop,
+  });
+  try {
+    const session = await Promise.race([opening, late]);
+    session.onChange?.(changed);
+    return session;
+  } catch (error) {
+    abort.abort();
+    // One that opens after its time is over belongs to nobody.
+    opening.then(
+      (session) => session.close(),
+      (reason: unknown) => log.debug({ connection: connection.slug, reason: String(reason) }, "a session did not open"),
+    );
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    late.catch(() => undefined);
+  }
+}
