@@ -51,6 +51,8 @@ export interface AnswerParts {
   readonly connections: readonly JsonObject[];
   readonly notFound?: readonly { name: string; nearest: readonly string[] }[];
   readonly hint?: string | undefined;
+  /** Bytes that the tools should take together; beyond it all but the first show less. Absent: as asked for. */
+  readonly target?: number | undefined;
 }
 
 export interface Answer {
@@ -62,7 +64,7 @@ export interface Answer {
 
 /** Renders the parts; drops detail from the end until the result fits. */
 export function composeAnswer(parts: AnswerParts): Answer {
-  const tools = parts.tools.map(fitDefinition);
+  const tools = fitTarget(parts.tools.map(fitDefinition), parts.target);
   for (;;) {
     const result = toResult(parts, tools);
     if (byteLength(JSON.stringify(result)) <= MAX_ANSWER_BYTES) return { result, shown: tools };
@@ -76,6 +78,24 @@ function fitDefinition(tool: AnswerTool): AnswerTool {
   if (tool.detail !== "whole" && tool.detail !== "definition") return tool;
   if (byteLength(JSON.stringify(toHit(tool))) <= most) return tool;
   return fitDefinition({ ...tool, detail: LESS[tool.detail]! });
+}
+
+/** Gives detail from the first tool on while the target lasts; the first one always shows what was asked for. */
+function fitTarget(tools: readonly AnswerTool[], target: number | undefined): AnswerTool[] {
+  if (target === undefined) return [...tools];
+  const bytes = (tool: AnswerTool) => byteLength(JSON.stringify(toHit(tool)));
+  const least = tools.map((tool) => bytes({ ...tool, detail: "name" }));
+  let used = least.reduce((sum, size) => sum + size, 0);
+  return tools.map((tool, at) => {
+    for (let detail: Detail | undefined = tool.detail; detail !== undefined; detail = LESS[detail]) {
+      const candidate = { ...tool, detail };
+      const cost = bytes(candidate) - least[at]!;
+      if (at > 0 && used + cost > target) continue;
+      used += cost;
+      return candidate;
+    }
+    return { ...tool, detail: "name" };
+  });
 }
 
 /** Takes one step back: the richest of the tools, the last of them, shows less; then the last one goes. */
@@ -94,16 +114,15 @@ function reduce(tools: AnswerTool[]): boolean {
 function toHit(tool: AnswerTool): JsonObject {
   const full = tool.detail === "whole" || tool.detail === "definition";
   const description = tool.description ?? "";
-  const shown = full
-    ? tool.detail === "whole"
-      ? description
-      : trimDescription(description)
-    : firstSentence(description);
+  let shown = "";
+  if (tool.detail === "whole") shown = description;
+  else if (tool.detail === "definition") shown = trimDescription(description);
+  else if (tool.detail === "signature") shown = firstSentence(description);
   return {
     name: tool.name,
     connection: tool.connection,
     action: tool.action,
-    ...(full && tool.title ? { title: cutText(tool.title, 120) } : {}),
+    ...(full && tool.title && addsWords(tool.title, tool.action) ? { title: cutText(tool.title, 120) } : {}),
     ...(shown === "" ? {} : { description: shown }),
     ...(full ? { inputSchema: tool.detail === "whole" ? tool.inputSchema : trimSchema(tool.inputSchema) } : {}),
     ...(tool.detail === "whole" && tool.outputSchema ? { outputSchema: tool.outputSchema } : {}),
@@ -112,7 +131,7 @@ function toHit(tool: AnswerTool): JsonObject {
     ...(tool.approval === "required" ? { approval: "required" } : {}),
     ...(tool.state === "available" ? {} : { state: tool.state }),
     ...(tool.score === undefined ? {} : { score: Math.round(tool.score * 100) / 100 }),
-    ...(full && tool.why && tool.why.length > 0 ? { why: tool.why.slice(0, 6) } : {}),
+    ...(tool.why && tool.why.length > 0 ? { why: tool.why.slice(0, 6) } : {}),
     ...(tool.query === undefined ? {} : { query: tool.query }),
     ...(tool.alsoIn && tool.alsoIn.length > 0 ? { alsoIn: tool.alsoIn.slice(0, 5) } : {}),
   };
@@ -161,6 +180,12 @@ function toText(parts: AnswerParts, tools: readonly AnswerTool[]): string {
     text += `${line}\n`;
   }
   return text.trimEnd();
+}
+
+/** Whether a title says more than the action's name does. */
+function addsWords(title: string, action: string): boolean {
+  const letters = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return !letters(action).includes(letters(title));
 }
 
 function byteLength(text: string): number {

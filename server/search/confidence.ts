@@ -3,7 +3,7 @@
 import type { SearchIndex } from "./index.ts";
 import known from "./known-apps.json" with { type: "json" };
 import type { Ranking } from "./rank.ts";
-import { stem } from "./tokenize.ts";
+import { stem, tokenize } from "./tokenize.ts";
 
 export type Confidence = "high" | "low" | "none";
 
@@ -16,7 +16,7 @@ export interface Judgement {
 }
 
 /** Share of the query's weight that the best hit must match. */
-const ENOUGH = 0.3;
+const ENOUGH = 0.18;
 const KNOWN_APPS = new Set(known);
 const APP_AFTER = /\b(?:in|on|to|into|from|via|with|through|using|at|of)\s+$/i;
 
@@ -26,10 +26,26 @@ export function judge(index: SearchIndex, ranking: Ranking): Judgement {
   const best = ranking.hits[0];
   if (best === undefined) return { confidence: "none", unmatchedTerms: unknown, missingApp: undefined };
   const terms = index.termsOf(best.document);
-  const missingApp = best.exact ? undefined : appsIn(ranking.query.text).find((app) => !terms.has(stem(app)));
+  const connected = namesOf(index);
+  const missingApp = best.exact
+    ? undefined
+    : appsIn(ranking.query.text).find((app) => !terms.has(stem(app)) && !connected.has(stem(app)));
   const unmatchedTerms = missingApp === undefined ? unknown : [...new Set([...unknown, missingApp])];
   const sure = best.exact || (missingApp === undefined && best.coverage >= ENOUGH);
   return { confidence: sure ? "high" : "low", unmatchedTerms, missingApp };
+}
+
+const namesByIndex = new WeakMap<SearchIndex, Set<string>>();
+
+/** Every word of the ids, labels and aliases of the connections. */
+function namesOf(index: SearchIndex): Set<string> {
+  let names = namesByIndex.get(index);
+  if (names === undefined) {
+    const texts = [...index.connections.values()].flatMap(({ slug, label, aliases }) => [slug, label, ...aliases]);
+    names = new Set(texts.flatMap(tokenize));
+    namesByIndex.set(index, names);
+  }
+  return names;
 }
 
 /** Well-known services in a text, lower case: written with a capital, or after a word such as "in" or "via". */

@@ -136,7 +136,8 @@ function order(index: SearchIndex, query: Query, candidates: number[], evidence:
     const matched = query.words.filter((word) => word.alternatives.some(({ term }) => terms.has(term)));
     return {
       document: at,
-      score: Math.min(1, final.get(at)! / (possible || 1)),
+      // Saturating, so that it stays below 1 and keeps the order.
+      score: exact.get(at) === 2 ? 1 : final.get(at)! / (final.get(at)! + 0.3 * possible || 1),
       exact: exact.has(at),
       matched: matched.map(({ word }) => word),
       coverage: weights > 0 ? matched.reduce((sum, word) => sum + word.weight, 0) / weights : 0,

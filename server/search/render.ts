@@ -45,7 +45,7 @@ function trimNode(node: unknown, depth: number): unknown {
   if (!isObject(node)) return node;
   const out: [string, unknown][] = [];
   for (const [key, value] of Object.entries(node)) {
-    if (DROPPED.has(key)) continue;
+    if (DROPPED.has(key) || (key === "additionalProperties" && typeof value === "boolean")) continue;
     if (key === "description" && typeof value === "string") out.push([key, cutText(value.trim(), MAX_PARAMETER)]);
     else if (NAMED.has(key) && isObject(value)) {
       out.push([

@@ -63,7 +63,10 @@ export interface SearchOutcome {
 
 const DEFAULT_LIMIT = 5;
 const FULL_BY_DEFAULT = 3;
-const SIGNATURES_BY_DEFAULT = 5;
+const SIGNATURES_BY_DEFAULT = 8;
+/** Bytes of the tools at default detail: about 450 tokens, and more for each further sub-query. */
+const TARGET_BYTES = 1800;
+const TARGET_BYTES_PER_QUERY = 350;
 const SHOWN_WHEN_UNSURE = 3;
 const RANKED = 100;
 
@@ -192,6 +195,10 @@ function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, contex
     cursorAfter: (count) =>
       offset + count < candidates.length && count > 0 ? writeCursor(offset + count, args, toolset.revision) : undefined,
     connections: overview.length > 0 ? overview.map(connectionEntry) : trouble.entries,
+    target:
+      args.detail === undefined
+        ? TARGET_BYTES + TARGET_BYTES_PER_QUERY * Math.max(0, args.queries.length - 1)
+        : undefined,
     hint: hintFor(confidence, judgements, args, trouble.more),
   });
   const sure = new Set(judgements.flatMap(({ confidence: own }, at) => (own === "high" ? [at] : [])));
@@ -234,10 +241,10 @@ function best(judgements: readonly Judgement[]): Confidence {
   return judgements.some(({ confidence }) => confidence === "high") ? "high" : "low";
 }
 
-function detailAt({ detail }: SearchArguments, listing: boolean, position: number): Detail {
+function detailAt({ detail, queries }: SearchArguments, listing: boolean, position: number): Detail {
   if (detail === "names") return "name";
   if (detail === "signatures" || (detail === undefined && listing)) return "signature";
-  if (detail === "full" || position < FULL_BY_DEFAULT) return "definition";
+  if (detail === "full" || position < Math.max(FULL_BY_DEFAULT, queries.length)) return "definition";
   return position < SIGNATURES_BY_DEFAULT ? "signature" : "name";
 }
 
