@@ -32,17 +32,19 @@ export type RefreshResult = ({ ok: true } & StoredChange) | { ok: false; code: s
 export interface Catalogue {
   /** Reads the catalogue of a connection now and stores it, or why it could not be read. Never rejects for the upstream. */
   refresh(connection: ServedConnection): Promise<RefreshResult>;
-  /** Starts keeping all served connections fresh. */
-  start(): void;
-  /** Resolves when nothing is being read any more (for orderly ends, and tests). */
-  settled(): Promise<void>;
+  /**
+   * Starts keeping all served connections fresh.
+   * @returns resolves when each connection that is served now was read once, or could not be
+   */
+  start(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface CatalogueOptions {
   store: Store;
   bus: Bus;
-  locks: Locks;
+  /** Where given, one process at a time reads a connection in the background. */
+  locks?: Locks;
   registry: Registry;
   sessions: ConnectionSessions;
   log: Log;
@@ -55,7 +57,10 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   const timers = new Map<string, NodeJS.Timeout>();
   const waiting: string[] = [];
   const reading = new Map<string, Promise<unknown>>();
+  /** How each connection was configured when it was last planned. */
   const seen = new Map<string, string>();
+  /** Called when a connection that was served at the start has been read, or is gone. */
+  const firstTime = new Map<string, () => void>();
   const stops: (() => void)[] = [];
   let closed = false;
 
@@ -98,6 +103,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       const [id = ""] = waiting.splice(index, 1);
       const work = inBackground(id).finally(() => {
         reading.delete(id);
+        firstTime.get(id)?.();
+        firstTime.delete(id);
         pump();
       });
       reading.set(id, work);
@@ -110,12 +117,12 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     if (connection === undefined || !canBeLoaded(connection)) return;
     let next = REFRESH_EVERY_MS;
     try {
-      const release = await locks.acquire(`catalogue:${id}`, { ttlMs: LOCK_MS, waitMs: 0 });
-      if (release !== undefined) {
+      const release = locks && (await locks.acquire(`catalogue:${id}`, { ttlMs: LOCK_MS, waitMs: 0 }));
+      if (locks === undefined || release !== undefined) {
         try {
           if (!(await refresh(connection)).ok) next = RETRY_FAILED_MS;
         } finally {
-          await release();
+          await release?.();
         }
       }
     } catch (error) {
@@ -142,6 +149,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       seen.delete(id);
       clearTimeout(timers.get(id));
       timers.delete(id);
+      firstTime.get(id)?.();
     }
   };
 
@@ -156,11 +164,14 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
           }
         }),
       );
+      const first = registry.connections().map(
+        ({ id }) =>
+          new Promise<void>((resolve) => {
+            firstTime.set(id, resolve);
+          }),
+      );
       follow();
-    },
-    async settled() {
-      await new Promise((resolve) => setImmediate(resolve));
-      while (waiting.length > 0 || reading.size > 0) await Promise.allSettled(reading.values());
+      return Promise.all(first).then(() => undefined);
     },
     async close() {
       closed = true;
@@ -168,6 +179,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       for (const timer of timers.values()) clearTimeout(timer);
       timers.clear();
       waiting.length = 0;
+      for (const done of firstTime.values()) done();
       await Promise.allSettled(reading.values());
     },
   };

@@ -2,6 +2,7 @@
 import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import type { PolicyEntry } from "../access/policy.ts";
+import { ALWAYS_SET } from "./environment.ts";
 import { envReferences, findSecrets } from "./file-secrets.ts";
 import { connectionConfig, endpointConfig, policyEntryOf } from "./from-file.ts";
 import { isFile, type LoadedConnection, type LoadedEndpoint, type Reading, readText, slugFilesIn } from "./reading.ts";
@@ -93,8 +94,8 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
   }
   for (const { path, value } of named) {
     for (const name of envReferences(value)) {
-      const known = reading.env[name];
-      if (known === undefined || known === "") reading.missing.push(yaml.problem(path, `Missing ${name}`));
+      const known = ALWAYS_SET.includes(name) || (reading.env[name] ?? "") !== "";
+      if (!known) reading.missing.push(yaml.problem(path, `Missing ${name}`));
     }
   }
 }
