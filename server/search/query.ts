@@ -23,7 +23,7 @@ export interface Query {
   readonly named: ReadonlyMap<string, number>;
 }
 
-export const QUERY_WEIGHTS = { synonym: 0.3, acronym: 0.7, typo: 0.7, joined: 0.7, repeated: 1 };
+export const QUERY_WEIGHTS = { synonym: 0.3, acronym: 0.7, typo: 0.7, joined: 0.7, value: 0.25 };
 const MIN_TYPO_LENGTH = 5;
 
 /** Words of connection names that say nothing about which one is meant. */
@@ -33,9 +33,32 @@ const GENERIC = new Set(
   ),
 );
 
+/** Paths, addresses and mail addresses in a query are values for arguments; what kind they are says more. */
+const LITERALS: readonly [RegExp, string][] = [
+  [/\bhttps?:\/\/\S+/gi, "url"],
+  [/(?<![\w@])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g, "email"],
+  [/(?<![\w/])(?:~|\.{1,2})?(?:\/[\w.@-]+)+\.(\w{1,5})\b/g, "file $1"],
+  [/(?<![\w/])(?:~|\.{1,2})?(?:\/[\w.@-]+){2,}\/?/g, "directory"],
+];
+
+/** The words of a query, and of the values in it, which count less. */
+function wordsOf(text: string): { raw: string[]; values: ReadonlySet<string> } {
+  let rest = text;
+  const values: string[] = [];
+  for (const [literal, kind] of LITERALS) {
+    rest = rest.replace(literal, (value, extension: unknown) => {
+      values.push(value);
+      return ` ${kind.replace("$1", typeof extension === "string" ? extension : "")} `;
+    });
+  }
+  const own = splitWords(rest).filter((word) => !isStopWord(word));
+  const inValues = values.flatMap(splitWords).filter((word) => !isStopWord(word) && !own.includes(word));
+  return { raw: [...own, ...inValues], values: new Set(inValues) };
+}
+
 /** Analyses a query against an index. */
 export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesaurus = THESAURUS): Query {
-  const raw = splitWords(text).filter((word) => !isStopWord(word));
+  const { raw, values } = wordsOf(text);
   const terms = raw.map(stem);
   const words: QueryWord[] = [];
   const seen = new Set<string>();
@@ -44,7 +67,9 @@ export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesau
     if (seen.has(term)) return;
     seen.add(term);
     const alternatives = new Map<string, number>();
-    const offer = (other: string, weight: number) => {
+    const share = values.has(word) ? QUERY_WEIGHTS.value : 1;
+    const offer = (other: string, part: number) => {
+      const weight = part * share;
       if (index.postings.has(other) && (alternatives.get(other) ?? 0) < weight) alternatives.set(other, weight);
     };
     offer(term, 1);
@@ -64,7 +89,7 @@ export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesau
       term,
       alternatives: [...alternatives].map(([other, weight]) => ({ term: other, weight })),
       unknown: alternatives.size === 0,
-      weight: own?.idf ?? index.maxIdf,
+      weight: share * (own?.idf ?? index.maxIdf),
     });
   });
   return { text, words, named: namedConnections(index, terms) };
@@ -94,7 +119,6 @@ function phrasesOf(connection: IndexedConnection): string[][] {
     phrases = [connection.slug, connection.label, ...connection.aliases]
       .map((name) => tokenize(name).filter((term) => !GENERIC.has(term)))
       .filter((phrase) => phrase.length > 0);
-    // A prefix of an id ("ap-gmail") is a habit of operators: the last word alone names it too, where it is rare.
     phraseCache.set(connection, phrases);
   }
   return phrases;

@@ -24,7 +24,24 @@ export interface Ranking {
   readonly hits: readonly Hit[];
 }
 
-export const RANK = { k1: 1.2, named: 0.35, sibling: 0.5, tail: 0.2, cover: 0.25, conn: 0.5, nameCover: 0.1 };
+/** What the parts of a score weigh; each was measured on its own. */
+export const RANK = {
+  /** BM25 saturation. */
+  k1: 1.2,
+  /** Lift of a connection that the query names, times how telling the name is. */
+  named: 0.6,
+  /** Share of a connection's evidence (the mean of its three best scores) that each of its tools gets. */
+  connection: 0.5,
+  /** What a tool loses where the same action of another connection stands before it. */
+  sibling: 0.5,
+  /** Hits below this share of the best one are not shown. */
+  tail: 0.2,
+};
+
+const EXACT_WHOLE = 2;
+const EXACT_PART = 1;
+/** Longest name in words that is looked for inside a query. */
+const MAX_RUN = 8;
 
 /** Ranks at most `most` hits; `admits` narrows to documents before anything is cut. */
 export function rank(
@@ -33,18 +50,49 @@ export function rank(
   options: { admits?: (document: number) => boolean; most?: number } = {},
 ): Ranking {
   const query = analyseQuery(index, text);
-  const admits = options.admits ?? (() => true);
-  const count = index.documents.length;
-  const scores = new Float64Array(count);
-  const covered = new Float64Array(count);
-  const best = new Float64Array(count);
+  const most = options.most ?? 100;
+  const exact = exactMatches(index, text);
+  const base = scoreWords(index, query);
+  const candidates = admitted(base, exact, options.admits ?? (() => true));
+  const scores = withConnections(index, query, candidates, base);
+  const compare = (a: number, b: number) =>
+    (exact.get(b) ?? 0) - (exact.get(a) ?? 0) || scores.get(b)! - scores.get(a)! || a - b;
+  candidates.sort(compare);
+  const groups = collapse(index, candidates, scores, exact, most * 4);
+
+  // The same action of another connection comes after what is new, not beside its twin.
+  const shown = new Set<string>();
+  for (const { lead } of groups) {
+    const action = splitWords(index.documents[lead]!.action).join(" ");
+    if (shown.has(action) && !exact.has(lead)) scores.set(lead, scores.get(lead)! * (1 - RANK.sibling));
+    shown.add(action);
+  }
+  groups.sort((a, b) => compare(a.lead, b.lead));
+
+  const weight = query.words.reduce((sum, word) => sum + word.weight, 0);
+  const hits = groups.slice(0, most).map(({ lead, alsoIn }): Hit => {
+    const terms = index.termsOf(lead);
+    const matched = query.words.filter((word) => word.alternatives.some(({ term }) => terms.has(term)));
+    const score = scores.get(lead)!;
+    return {
+      document: lead,
+      // Saturating, so that it stays below 1 and keeps the order.
+      score: exact.get(lead) === EXACT_WHOLE ? 1 : score / (score + 0.3 * weight * (RANK.k1 + 1) || 1),
+      exact: exact.has(lead),
+      matched: matched.map(({ word }) => word),
+      coverage: weight > 0 ? matched.reduce((sum, word) => sum + word.weight, 0) / weight : 0,
+      alsoIn,
+    };
+  });
+  return { query, hits };
+}
+
+/** BM25F of every document: for each word of the query the best of what may stand for it. */
+function scoreWords(index: SearchIndex, query: Query): Float64Array {
+  const scores = new Float64Array(index.documents.length);
+  const best = new Float64Array(index.documents.length);
   const touched: number[] = [];
-  let possible = 0;
-  let weights = 0;
   for (const word of query.words) {
-    touched.length = 0;
-    weights += word.weight;
-    possible += word.weight * (RANK.k1 + 1);
     for (const alternative of word.alternatives) {
       const posting = index.postings.get(alternative.term)!;
       const gain = alternative.weight * posting.idf * (RANK.k1 + 1);
@@ -58,122 +106,115 @@ export function rank(
     }
     for (const document of touched) {
       scores[document] = scores[document]! + best[document]!;
-      covered[document] =
-        covered[document]! + Math.min(1, (best[document]! / (word.weight * (RANK.k1 + 1))) * 2) * word.weight;
       best[document] = 0;
     }
+    touched.length = 0;
   }
-  const exact = exactMatches(index, text);
-  const candidates: number[] = [];
-  for (let at = 0; at < count; at += 1) if ((scores[at]! > 0 || exact.has(at)) && admits(at)) candidates.push(at);
-  return {
-    query,
-    hits: order(index, query, candidates, { scores, covered, exact, possible, weights }, options.most ?? 100),
-  };
+  return scores;
 }
 
-interface Evidence {
-  scores: Float64Array;
-  covered: Float64Array;
-  exact: ReadonlyMap<number, number>;
-  possible: number;
-  weights: number;
-}
-
-function order(index: SearchIndex, query: Query, candidates: number[], evidence: Evidence, most: number): Hit[] {
-  const { scores, covered, exact, possible, weights } = evidence;
-  const final = new Map<number, number>();
-  const connectionBest = new Map<string, number[]>();
-  for (const at of candidates) {
-    const slug = index.documents[at]!.connection;
-    const list = connectionBest.get(slug) ?? [];
-    list.push(scores[at]!);
-    connectionBest.set(slug, list);
-  }
-  const connectionScore = new Map<string, number>();
-  for (const [slug, list] of connectionBest) {
-    list.sort((a, b) => b - a);
-    const top = list.slice(0, 3);
-    connectionScore.set(slug, top.reduce((a, b) => a + b, 0) / 3);
-  }
-  for (const at of candidates) {
-    const { connection } = index.documents[at]!;
-    let score = scores[at]! * (1 + RANK.cover * (weights > 0 ? covered[at]! / weights : 0));
-    score += RANK.conn * (connectionScore.get(connection) ?? 0);
-    score *= 1 + RANK.named * (query.named.get(connection) ?? 0);
-    final.set(at, score);
-  }
-  const compare = (a: number, b: number) =>
-    (exact.get(b) ?? 0) - (exact.get(a) ?? 0) || final.get(b)! - final.get(a)! || a - b;
-  candidates.sort(compare);
-  const top = candidates.length > 0 ? Math.max(...candidates.slice(0, 50).map((at) => final.get(at)!)) : 0;
-
-  const groups = new Map<string, { lead: number; alsoIn: number[] }>();
-  const leads: number[] = [];
-  for (const at of candidates.slice(0, most * 4)) {
-    if (!exact.has(at) && final.get(at)! < RANK.tail * top) continue;
-    const document = index.documents[at]!;
-    const key = `${document.action}\0${document.schemaHash}`;
-    const group = groups.get(key);
-    if (group !== undefined) group.alsoIn.push(at);
-    else {
-      groups.set(key, { lead: at, alsoIn: [] });
-      leads.push(at);
+/** Admitted documents with a score worth looking at; far more would be sorted than could be shown. */
+function admitted(
+  base: Float64Array,
+  exact: ReadonlyMap<number, number>,
+  admits: (document: number) => boolean,
+): number[] {
+  const found: number[] = [];
+  let top = 0;
+  for (let at = 0; at < base.length; at += 1) {
+    if ((base[at]! > 0 || exact.has(at)) && admits(at)) {
+      found.push(at);
+      if (base[at]! > top) top = base[at]!;
     }
   }
-  // The same action of another connection comes after what is new, not beside its twin.
-  const shown = new Map<string, number>();
-  const penalised = leads.map((at) => {
-    const key = splitWords(index.documents[at]!.action).join(" ");
-    const before = shown.get(key) ?? 0;
-    shown.set(key, before + 1);
-    return { at, score: final.get(at)! * (before > 0 && !exact.has(at) ? 1 - RANK.sibling : 1) };
-  });
-  penalised.sort((a, b) => (exact.get(b.at) ?? 0) - (exact.get(a.at) ?? 0) || b.score - a.score || a.at - b.at);
-  return penalised.slice(0, most).map(({ at }) => {
-    const document = index.documents[at]!;
-    const terms = index.termsOf(at);
-    const matched = query.words.filter((word) => word.alternatives.some(({ term }) => terms.has(term)));
-    return {
-      document: at,
-      // Saturating, so that it stays below 1 and keeps the order.
-      score: exact.get(at) === 2 ? 1 : final.get(at)! / (final.get(at)! + 0.3 * possible || 1),
-      exact: exact.has(at),
-      matched: matched.map(({ word }) => word),
-      coverage: weights > 0 ? matched.reduce((sum, word) => sum + word.weight, 0) / weights : 0,
-      alsoIn: groups.get(`${document.action}\0${document.schemaHash}`)!.alsoIn,
-    };
-  });
+  return found.filter((at) => exact.has(at) || base[at]! >= (top * RANK.tail) / 2);
+}
+
+/** Adds what speaks for the whole connection: its best tools together, and its name in the query. */
+function withConnections(
+  index: SearchIndex,
+  query: Query,
+  candidates: readonly number[],
+  base: Float64Array,
+): Map<number, number> {
+  const byConnection = new Map<string, number[]>();
+  for (const at of candidates) {
+    const { connection } = index.documents[at]!;
+    const list = byConnection.get(connection);
+    if (list === undefined) byConnection.set(connection, [base[at]!]);
+    else list.push(base[at]!);
+  }
+  const evidence = new Map<string, number>();
+  for (const [connection, list] of byConnection) {
+    const strongest = list.sort((a, b) => b - a).slice(0, 3);
+    evidence.set(connection, strongest.reduce((sum, score) => sum + score, 0) / 3);
+  }
+  return new Map(
+    candidates.map((at) => {
+      const { connection } = index.documents[at]!;
+      const lift = 1 + RANK.named * (query.named.get(connection) ?? 0);
+      return [at, (base[at]! + RANK.connection * evidence.get(connection)!) * lift];
+    }),
+  );
+}
+
+/** Folds identical tools of sibling connections into their best one and drops the tail. */
+function collapse(
+  index: SearchIndex,
+  ordered: readonly number[],
+  scores: ReadonlyMap<number, number>,
+  exact: ReadonlyMap<number, number>,
+  most: number,
+): { lead: number; alsoIn: number[] }[] {
+  const top = ordered.reduce((highest, at) => Math.max(highest, scores.get(at)!), 0);
+  const groups = new Map<string, { lead: number; alsoIn: number[] }>();
+  for (const at of ordered.slice(0, most)) {
+    if (!exact.has(at) && scores.get(at)! < RANK.tail * top) continue;
+    const { action, schemaHash } = index.documents[at]!;
+    const key = `${action}\0${schemaHash}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { lead: at, alsoIn: [] });
+    else group.alsoIn.push(at);
+  }
+  return [...groups.values()];
 }
 
 /**
- * Documents whose name, action or title the query is (2) or holds as a run of at least two words (1). A model that
- * knows the name must get the tool, whatever the words weigh.
+ * Documents whose name, action or title the query is, or holds as a run of at least two words. A model that knows the
+ * name must get the tool, whatever its words weigh.
  */
 function exactMatches(index: SearchIndex, text: string): Map<number, number> {
   const words = splitWords(text);
-  const whole = words.join(" ");
-  const line = ` ${whole} `;
+  const names = namesOf(index);
   const matches = new Map<number, number>();
-  if (whole === "") return matches;
-  for (const [at, names] of exactNames(index).entries()) {
-    for (const name of names) {
-      if (name === whole) matches.set(at, 2);
-      else if (!matches.has(at) && name.includes(" ") && line.includes(` ${name} `)) matches.set(at, 1);
+  for (let from = 0; from < words.length; from += 1) {
+    let run = words[from]!;
+    for (let length = 2; length <= MAX_RUN && from + length <= words.length; length += 1) {
+      run = `${run} ${words[from + length - 1]!}`;
+      for (const document of names.get(run) ?? []) matches.set(document, EXACT_PART);
     }
   }
+  for (const document of names.get(words.join(" ")) ?? []) matches.set(document, EXACT_WHOLE);
   return matches;
 }
 
-const nameCache = new WeakMap<SearchIndex, string[][]>();
+const namesByIndex = new WeakMap<SearchIndex, Map<string, number[]>>();
 
-function exactNames(index: SearchIndex): string[][] {
-  let names = nameCache.get(index);
+/** Documents by each of their names, in words. */
+function namesOf(index: SearchIndex): Map<string, number[]> {
+  let names = namesByIndex.get(index);
   if (names === undefined) {
-    names = index.documents.map((document) =>
-      [document.name, document.action, document.title ?? ""].map((name) => splitWords(name).join(" ")).filter(Boolean),
-    );
-    nameCache.set(index, names);
+    names = new Map();
+    for (const [at, document] of index.documents.entries()) {
+      const own = [document.name, document.action, document.title ?? ""].map((name) => splitWords(name).join(" "));
+      for (const name of new Set(own)) {
+        if (name === "") continue;
+        const list = names.get(name);
+        if (list === undefined) names.set(name, [at]);
+        else list.push(at);
+      }
+    }
+    namesByIndex.set(index, names);
   }
   return names;
 }
