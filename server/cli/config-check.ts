@@ -2,6 +2,7 @@
 
 import type { Command } from "commander";
 import { readConfig } from "../config.ts";
+import { configurationEnv } from "../connections/environment.ts";
 import { type LoadedConfig, loadConfigDir } from "../connections/files.ts";
 import { problemText } from "../connections/yaml-file.ts";
 import { JackfieldError } from "../errors.ts";
@@ -15,7 +16,7 @@ export function addConfigCheck(parent: Command, io: CliIo): void {
     .option("--json", "print JSON")
     .action((options: { json?: boolean }) => {
       const config = readConfig(io.env);
-      const loaded = loadConfigDir(config.configDir, io.env);
+      const loaded = loadConfigDir(config.configDir, configurationEnv(io.env, config));
       const ok = loaded.errors.length === 0;
       if (options.json) {
         const { errors, missing, notes } = loaded;

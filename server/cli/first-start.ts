@@ -11,7 +11,7 @@ import { JackfieldError } from "../errors.ts";
 import { createAgentTokens } from "../people/agent-tokens.ts";
 import { prepareDataDir } from "../store/data-dir.ts";
 import type { CliIo } from "./io.ts";
-import { endpointIdsOf, DEFAULT_ENDPOINT, FIRST_ORGANIZATION } from "./tokens.ts";
+import { DEFAULT_ENDPOINT, endpointIdsOf, FIRST_ORGANIZATION } from "./tokens.ts";
 import { type Workplace, withWorkplace } from "./workplace.ts";
 
 /** The samples in this repository, beside `server/`. */

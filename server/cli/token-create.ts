@@ -6,7 +6,7 @@ import type { Scope } from "../people/principal.ts";
 import type { CliIo } from "./io.ts";
 import { collectVariable, parseList, parseSpan } from "./options.ts";
 import { moment, printJson } from "./output.ts";
-import { endpointIdsOf, DEFAULT_ENDPOINT, FIRST_ORGANIZATION, organizationOf } from "./tokens.ts";
+import { DEFAULT_ENDPOINT, endpointIdsOf, FIRST_ORGANIZATION, organizationOf } from "./tokens.ts";
 import { withWorkplace } from "./workplace.ts";
 
 const SCOPES: readonly Scope[] = ["mcp:read", "mcp:write", "mcp:pair"];

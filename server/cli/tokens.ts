@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import type { Config } from "../config.ts";
+import { configurationEnv } from "../connections/environment.ts";
 import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, loadConfigDir } from "../connections/files.ts";
 import { DEFAULT_ENDPOINT } from "../connections/publish.ts";
 import { JackfieldError } from "../errors.ts";
@@ -71,6 +72,8 @@ function declaringEnvironment(
 ): string | undefined {
   if (endpoint === DEFAULT_ENDPOINT) return FIRST_ENVIRONMENT;
   if (!existsSync(config.configDir)) return undefined;
-  const loaded = loadConfigDir(config.configDir, env).organizations.find(({ slug }) => slug === organization);
+  const loaded = loadConfigDir(config.configDir, configurationEnv(env, config)).organizations.find(
+    ({ slug }) => slug === organization,
+  );
   return loaded?.environments.find(({ endpoints }) => endpoints.some(({ slug }) => slug === endpoint))?.slug;
 }

@@ -1,0 +1,37 @@
+/** `connection check`: asks the service now. */
+
+import type { Command } from "commander";
+import { checkConnection } from "../connections/check.ts";
+import { JackfieldError } from "../errors.ts";
+import { servedConnectionOf, withConnections } from "./connection-desk.ts";
+import type { CliIo } from "./io.ts";
+import { oneLine, printJson } from "./output.ts";
+import { FIRST_ORGANIZATION } from "./tokens.ts";
+
+interface Options {
+  environment?: string;
+  organization: string;
+  json?: boolean;
+}
+
+export function addConnectionCheck(parent: Command, io: CliIo): void {
+  parent
+    .command("check")
+    .description("ask the service whether it works, with a session of its own")
+    .argument("<slug>", "the connection")
+    .option("--organization <slug>", "organization it belongs to", FIRST_ORGANIZATION)
+    .option("--environment <slug>", "environment that owns it")
+    .option("--json", "print JSON")
+    .action((slug: string, options: Options) =>
+      withConnections(io, async (desk) => {
+        const health = await checkConnection(desk, await servedConnectionOf(desk, slug, options));
+        if (options.json) printJson(io, { slug, ...health });
+        if (health.state === "unhealthy") {
+          const code = health.code === undefined ? "" : ` (${health.code})`;
+          const text = `${slug} does not work${code}: ${oneLine(health.message, 500) || "no reason given"}`;
+          throw new JackfieldError("upstream_unreachable", { text });
+        }
+        if (!options.json) io.out(`${slug} works.${health.message ? ` ${oneLine(health.message, 500)}` : ""}\n`);
+      }),
+    );
+}

@@ -1,0 +1,68 @@
+/** What the connection commands need beyond the workplace: what is served, and sessions with the services. */
+
+import { type Catalogue, createCatalogue } from "../connections/catalogue.ts";
+import { configurationEnv } from "../connections/environment.ts";
+import { createRegistry, type Registry } from "../connections/registry.ts";
+import { type ConnectionSessions, createSessions } from "../connections/sessions.ts";
+import type { ServedConnection } from "../connections/types.ts";
+import { createEgress } from "../egress/fetch.ts";
+import { JackfieldError } from "../errors.ts";
+import { HOP_HEADER } from "../mcp/hops.ts";
+import { VERSION } from "../version.ts";
+import { connectionOf } from "./connections.ts";
+import type { CliIo } from "./io.ts";
+import { type Workplace, withWorkplace } from "./workplace.ts";
+
+export interface ConnectionDesk extends Workplace {
+  registry: Registry;
+  sessions: ConnectionSessions;
+  catalogue: Catalogue;
+}
+
+/**
+ * Opens what is published now. Nothing is fetched by itself: a command opens the sessions it uses, with child
+ * processes of its own, and they end with it.
+ */
+export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) => Promise<void>): Promise<void> {
+  await withWorkplace(io, async (workplace) => {
+    const { config, log, store, shared } = workplace;
+    const registry = createRegistry({ store, bus: shared.bus, log });
+    await registry.ready;
+    const egress = createEgress({
+      allow: config.allowPrivateUpstreams,
+      closed: () => [],
+      keepAcrossOrigins: [HOP_HEADER],
+    });
+    const instance = await store.models.settings.findByPk("instance_id");
+    const sessions = createSessions({
+      store,
+      log,
+      fetch: egress.upstreamFetch,
+      identity: { name: "jackfield", version: VERSION },
+      hop: { header: HOP_HEADER, value: instance?.value ?? "cli" },
+      env: configurationEnv(io.env, config),
+    });
+    const { bus, locks } = shared;
+    const catalogue = createCatalogue({ store, bus, locks, registry, sessions, log });
+    try {
+      await work({ ...workplace, registry, sessions, catalogue });
+    } finally {
+      await catalogue.close();
+      await sessions.close();
+      await registry.close();
+      await egress.close();
+    }
+  });
+}
+
+/** The connection a command names, as it is served. @throws JackfieldError `not_found` naming those there are */
+export async function servedConnectionOf(
+  { store, registry }: ConnectionDesk,
+  slug: string,
+  options: { organization: string; environment?: string },
+): Promise<ServedConnection> {
+  const { id } = await connectionOf(store, slug, options);
+  const served = registry.connection(id);
+  if (served === undefined) throw new JackfieldError("not_found", { text: `${slug} is not served any more.` });
+  return served;
+}
