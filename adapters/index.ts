@@ -1,0 +1,10 @@
+/** The explicit list of adapters. */
+import type { Adapter } from "./contract.ts";
+import { mcpAdapter } from "./mcp/index.ts";
+
+const ADAPTERS: readonly Adapter[] = [mcpAdapter];
+
+/** The adapter of a connection's `type`; undefined for one this version has none for. */
+export function adapterFor(type: string): Adapter | undefined {
+  return ADAPTERS.find((adapter) => adapter.type === type);
+}

@@ -1,0 +1,201 @@
+/**
+ * What went wrong upstream, in the words of the contract.
+ *
+ * Every error the SDK, the network or the guarded fetch can throw becomes an `UpstreamError` or, where the upstream
+ * answered with a JSON-RPC error, an `UpstreamRpcError`.
+ */
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { UpstreamError, UpstreamRpcError } from "../contract.ts";
+
+/** The service's own words are cut here. */
+const MAX_WORDS = 500;
+
+/** Node and undici codes of a connection that never came about: nothing was sent. */
+const NEVER_CONNECTED = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "CERT_HAS_EXPIRED",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+  "EPROTO",
+]);
+const CUT_OFF = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_CLOSED", "UND_ERR_DESTROYED"]);
+const TOO_SLOW = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"]);
+
+/** Turns whatever was thrown into the error of the contract; those of the contract pass unchanged. */
+export function failureOf(error: unknown): UpstreamError | UpstreamRpcError {
+  if (error instanceof UpstreamError || error instanceof UpstreamRpcError) return error;
+  for (const link of chain(error)) {
+    if (link instanceof UpstreamError || link instanceof UpstreamRpcError) return link;
+    const known = fromSdk(link) ?? fromCode(link);
+    if (known) return known;
+  }
+  const detail = error instanceof Error ? error.message : String(error);
+  return new UpstreamError("upstream_protocol", "The service answered with something that is not MCP.", {
+    detail,
+    cause: error,
+  });
+}
+
+/** Whether the upstream proved that it knows our session no more, so that the refused request may be sent again. */
+export function isSessionLost(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false;
+  if (error.status === 404) return true;
+  // Servers built on the SDK's examples answer 400 where the spec asks for 404.
+  return error.status === 400 && /session|not initialized/i.test(bodyOf(error));
+}
+
+/** HTTP status of an error that the SDK's transport made of a response. */
+export function statusOf(error: unknown): number | undefined {
+  for (const link of chain(error)) if (link instanceof SdkHttpError) return link.status;
+  return undefined;
+}
+
+/** The message an error body carries, whatever its shape: JSON-RPC, OAuth, problem details, HTML, text. Bounded. */
+export function wordsOf(body: string): string {
+  const text = body.slice(0, 16_384);
+  let words: unknown;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    words = member(member(parsed, "error"), "message") ?? member(parsed, "error_description");
+    words ??=
+      member(parsed, "message") ?? member(parsed, "detail") ?? member(parsed, "title") ?? member(parsed, "error");
+  } catch {
+    words = text.replace(/<(script|style)[\s\S]*?<\/\1>/gi, " ").replace(/<[^>]*>/g, " ");
+  }
+  return bounded(typeof words === "string" ? words : "");
+}
+
+/** One line of at most 500 characters, without control characters. */
+export function bounded(text: string): string {
+  const line = text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  return line.length > MAX_WORDS ? `${line.slice(0, MAX_WORDS - 1)}…` : line;
+}
+
+function fromSdk(error: unknown): UpstreamError | UpstreamRpcError | undefined {
+  if (error instanceof ProtocolError) {
+    if (error.data instanceof UpstreamError) return error.data;
+    return new UpstreamRpcError(error.code, error.message.replace(/^MCP error -?\d+: /, ""), error.data);
+  }
+  if (error instanceof SdkHttpError) return fromStatus(error);
+  if (!(error instanceof SdkError)) return undefined;
+  switch (error.code) {
+    case SdkErrorCode.RequestTimeout:
+      return new UpstreamError("upstream_timeout", "The service did not answer in time.", { cause: error });
+    case SdkErrorCode.ConnectionClosed:
+      return died(error);
+    case SdkErrorCode.NotConnected:
+    case SdkErrorCode.SendFailed:
+      return new UpstreamError("upstream_died", "The connection to the service is gone.", {
+        processed: "no",
+        cause: error,
+      });
+    case SdkErrorCode.EraNegotiationFailed:
+      if (error.cause !== undefined) return undefined;
+      break;
+  }
+  return new UpstreamError("upstream_protocol", "The service answered with something that is not MCP.", {
+    detail: error.message,
+    cause: error,
+  });
+}
+
+function fromStatus(error: SdkHttpError): UpstreamError | UpstreamRpcError {
+  const body = bodyOf(error);
+  const rpc = rpcErrorIn(body);
+  if (rpc) return rpc;
+  return statusFailure(error.status ?? 0, wordsOf(body), error);
+}
+
+/**
+ * The failure an HTTP status means. A 4xx is a refusal, so nothing was done, except 408 and 409 which may follow
+ * a started request; a 5xx proves nothing.
+ */
+export function statusFailure(status: number, words: string, cause?: unknown): UpstreamError {
+  const said = words === "" ? "" : `: ${words}`;
+  const options = cause === undefined ? {} : { cause };
+  if (status === 401 || status === 403)
+    return new UpstreamError(
+      "authentication_required",
+      `The service ${status === 401 ? "requires authentication" : "denies access with this credential"}${said}`,
+      { processed: "no", ...options },
+    );
+  if (status === 508) return new UpstreamError("loop_detected", `The connection leads back here${said}`, options);
+  const refused = status >= 400 && status < 500 && status !== 408 && status !== 409;
+  return new UpstreamError("upstream_status", `The service answered HTTP ${status}${said}`, {
+    processed: refused ? "no" : "unknown",
+    ...options,
+  });
+}
+
+function rpcErrorIn(body: string): UpstreamRpcError | undefined {
+  try {
+    const error = member(JSON.parse(body), "error");
+    const code = member(error, "code");
+    const message = member(error, "message");
+    if (typeof code !== "number" || typeof message !== "string") return undefined;
+    return new UpstreamRpcError(code, message, member(error, "data"));
+  } catch {
+    return undefined;
+  }
+}
+
+function fromCode(error: unknown): UpstreamError | undefined {
+  const code = member(error, "code");
+  if (code === "blocked_address" || code === "loop_detected") {
+    const message = error instanceof Error ? error.message : "The address of the connection is not allowed.";
+    const detail = member(error, "detail");
+    return new UpstreamError(code, message, {
+      processed: "no",
+      cause: error,
+      ...(typeof detail === "string" ? { detail } : {}),
+    });
+  }
+  if (code === "result_too_large")
+    return new UpstreamError("upstream_protocol", "The service's answer is larger than the proxy passes on.", {
+      cause: error,
+    });
+  if (typeof code === "string") {
+    if (NEVER_CONNECTED.has(code))
+      return new UpstreamError("upstream_unreachable", `The service cannot be reached (${code}).`, {
+        processed: "no",
+        cause: error,
+        ...(error instanceof Error ? { detail: error.message } : {}),
+      });
+    if (CUT_OFF.has(code)) return died(error);
+    if (TOO_SLOW.has(code))
+      return new UpstreamError("upstream_timeout", "The service did not answer in time.", { cause: error });
+  }
+  return error instanceof Error && error.message === "Not connected"
+    ? new UpstreamError("upstream_died", "The connection to the service is gone.", { processed: "no", cause: error })
+    : undefined;
+}
+
+function died(cause: unknown): UpstreamError {
+  return new UpstreamError("upstream_died", "The connection to the service ended before its answer.", { cause });
+}
+
+function bodyOf(error: SdkHttpError): string {
+  const text = member(error.data, "text");
+  return typeof text === "string" ? text : "";
+}
+
+function* chain(error: unknown): Generator<unknown> {
+  let link = error;
+  for (let depth = 0; link !== undefined && link !== null && depth < 8; depth++) {
+    yield link;
+    if (link instanceof AggregateError) for (const inner of link.errors) yield inner;
+    link = member(link, "cause");
+  }
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+}
