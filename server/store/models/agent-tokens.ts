@@ -1,0 +1,55 @@
+import type { Sequelize } from "sequelize";
+import { defineTable, digest, id, json, moment, reference, string, type Table } from "./table.ts";
+
+/** A bearer token of an agent. Only its hash is kept. */
+export interface AgentTokenRow {
+  id: string;
+  organizationId: string;
+  agentId: string;
+  name: string;
+  /** SHA-256 of the whole token: 256 bits of randomness need neither salt nor stretching. */
+  hash: string;
+  /** The token's last four characters, to tell tokens apart in lists. */
+  last4: string;
+  /** Space-separated. */
+  scopes: string;
+  endpointIds: string[];
+  variables: Record<string, string>;
+  /** CIDRs the token may come from; null: anywhere. */
+  allowedNetworks: string[] | null;
+  expiresAt: Date | null;
+  createdBy: string;
+  createdAt: Date;
+  lastUsedAt: Date | null;
+  lastUsedIp: string | null;
+  revokedAt: Date | null;
+  /** The token this one succeeds. */
+  rotatedFrom: string | null;
+}
+
+export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
+  return defineTable<AgentTokenRow>(
+    sequelize,
+    "agent_tokens",
+    {
+      id: id(),
+      organizationId: reference(),
+      agentId: reference(),
+      name: string(128),
+      hash: digest(),
+      last4: string(4),
+      scopes: string(255),
+      endpointIds: json("endpointIds"),
+      variables: json("variables"),
+      allowedNetworks: json("allowedNetworks", { allowNull: true }),
+      expiresAt: moment({ allowNull: true }),
+      createdBy: string(255),
+      createdAt: moment(),
+      lastUsedAt: moment({ allowNull: true }),
+      lastUsedIp: string(45, { allowNull: true }),
+      revokedAt: moment({ allowNull: true }),
+      rotatedFrom: reference({ allowNull: true }),
+    },
+    [["hash"]],
+  );
+}

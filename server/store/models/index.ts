@@ -1,0 +1,44 @@
+/** Every table of the store. */
+import type { Sequelize } from "sequelize";
+import { defineActivations } from "./activations.ts";
+import { defineAgentTokens } from "./agent-tokens.ts";
+import { defineAgents } from "./agents.ts";
+import { defineAuditEvents } from "./audit-events.ts";
+import { defineCatalogueItems } from "./catalogue-items.ts";
+import { defineChanges } from "./changes.ts";
+import { defineConnectionStates } from "./connection-states.ts";
+import { defineConnectionVersions } from "./connection-versions.ts";
+import { defineConnections } from "./connections.ts";
+import { defineEndpointVersions } from "./endpoint-versions.ts";
+import { defineEndpoints } from "./endpoints.ts";
+import { defineEnvironmentVersions } from "./environment-versions.ts";
+import { defineEnvironments } from "./environments.ts";
+import { defineMcpSessions } from "./mcp-sessions.ts";
+import { defineOrganizations } from "./organizations.ts";
+import { defineSettings } from "./settings.ts";
+import { defineTools } from "./tools.ts";
+
+export type Models = ReturnType<typeof defineModels>;
+
+/** Defines all models on one Sequelize instance. */
+export function defineModels(sequelize: Sequelize) {
+  return {
+    organizations: defineOrganizations(sequelize),
+    environments: defineEnvironments(sequelize),
+    environmentVersions: defineEnvironmentVersions(sequelize),
+    connections: defineConnections(sequelize),
+    connectionVersions: defineConnectionVersions(sequelize),
+    connectionStates: defineConnectionStates(sequelize),
+    endpoints: defineEndpoints(sequelize),
+    endpointVersions: defineEndpointVersions(sequelize),
+    tools: defineTools(sequelize),
+    catalogueItems: defineCatalogueItems(sequelize),
+    agents: defineAgents(sequelize),
+    agentTokens: defineAgentTokens(sequelize),
+    mcpSessions: defineMcpSessions(sequelize),
+    activations: defineActivations(sequelize),
+    auditEvents: defineAuditEvents(sequelize),
+    changes: defineChanges(sequelize),
+    settings: defineSettings(sequelize),
+  };
+}
