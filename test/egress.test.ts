@@ -4,9 +4,14 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { readConfig } from "../server/config.ts";
 import type { Resolver } from "../server/egress/agent.ts";
 import { createEgress, type Egress, refusalOf } from "../server/egress/fetch.ts";
 import { JackfieldError } from "../server/errors.ts";
+
+/** Ranges as the operator writes them. */
+const ranges = (...words: string[]) =>
+  readConfig({ JACKFIELD_ALLOW_PRIVATE_UPSTREAMS: words.join(",") }).allowPrivateUpstreams;
 
 /** A listener that counts connections, not requests: a refused address must not even be dialled. */
 async function listen(handler: RequestListener, host = "127.0.0.1") {
@@ -56,7 +61,7 @@ describe("what egress refuses", () => {
       "nat64.example": ["64:ff9b::7f00:1"],
     });
     strict = createEgress({ allow: [], closed: () => [], resolver });
-    opened = createEgress({ allow: ["loopback", "0.0.0.0/0", "::/0"], closed: () => [], resolver });
+    opened = createEgress({ allow: ranges("loopback", "0.0.0.0/0", "::/0"), closed: () => [], resolver });
   });
   after(async () => {
     await Promise.all([strict.close(), opened.close(), stop(inside.server)]);
@@ -164,7 +169,7 @@ test("a name that changes its address between two lookups is refused at the seco
     asked += 1;
     return [{ address: asked === 1 ? "127.0.0.1" : "10.1.2.3", family: 4 }];
   };
-  const egress = createEgress({ allow: ["loopback"], closed: () => [], resolver });
+  const egress = createEgress({ allow: ranges("loopback"), closed: () => [], resolver });
   const first = await egress.upstreamFetch(`http://rebind.example:${inside.port}/`);
   assert.equal(await first.text(), "secret");
   inside.server.closeAllConnections();
@@ -181,7 +186,7 @@ test("the socket goes to the address that was checked, not to a second lookup", 
     asked += 1;
     return [{ address: "127.0.0.1", family: 4 }];
   };
-  const egress = createEgress({ allow: ["loopback"], closed: () => [], resolver });
+  const egress = createEgress({ allow: ranges("loopback"), closed: () => [], resolver });
   const response = await egress.upstreamFetch(`http://name.invalid:${inside.port}/`);
   assert.equal(await response.text(), `name.invalid:${inside.port}`);
   assert.equal(asked, 1);
@@ -193,7 +198,7 @@ test("our own listeners are a loop, the database is closed, also through a wildc
   const own = await listen((_request, response) => response.end("own"));
   const database = await listen((_request, response) => response.end("database"));
   const egress = createEgress({
-    allow: ["loopback"],
+    allow: ranges("loopback"),
     closed: () => [
       { host: "0.0.0.0", port: own.port, own: true },
       { host: "127.0.0.1", port: database.port },
@@ -227,7 +232,7 @@ describe("redirects", () => {
       }
       response.writeHead(Number(url.searchParams.get("status")), { location: url.searchParams.get("to") ?? "" }).end();
     });
-    egress = createEgress({ allow: ["127.0.0.1"], closed: () => [], keepAcrossOrigins: ["x-hop"] });
+    egress = createEgress({ allow: ranges("127.0.0.1"), closed: () => [], keepAcrossOrigins: ["x-hop"] });
   });
   after(async () => {
     await egress.close();
@@ -303,7 +308,7 @@ describe("bodies", () => {
         response.writeHead(204).end();
       }
     });
-    egress = createEgress({ allow: ["loopback"], closed: () => [] });
+    egress = createEgress({ allow: ranges("loopback"), closed: () => [] });
   });
   after(async () => {
     await egress.close();
@@ -358,5 +363,5 @@ function isTooLarge(error: unknown): boolean {
 }
 
 test("an entry of the operator's list that is no range is named", () => {
-  assert.throws(() => createEgress({ allow: ["10.0.0.0/8", "nonsense"], closed: () => [] }), /"nonsense"/);
+  assert.throws(() => createEgress({ allow: ranges("10.0.0.0/8", "nonsense"), closed: () => [] }), /"nonsense"/);
 });

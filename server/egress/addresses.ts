@@ -6,6 +6,7 @@
  * lead back into a private network.
  */
 import ipaddr from "ipaddr.js";
+import type { AddressRange } from "../config.ts";
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -54,15 +55,8 @@ export interface Range {
   contains(address: Address): boolean;
 }
 
-/**
- * Parses one entry of the operator's list of private ranges: `loopback` or a CIDR (a single address counts as its
- * own range). Throws a RangeError that names the entry.
- */
-export function parseRange(entry: string): Range {
-  if (entry === "loopback") return { contains: isLoopback };
-  const text = entry.includes("/") ? entry : `${entry}/${entry.includes(":") ? 128 : 32}`;
-  if (!ipaddr.isValidCIDR(text)) throw new RangeError(`"${entry}" is neither "loopback" nor a CIDR such as 10.0.0.0/8`);
-  const [base, bits] = ipaddr.parseCIDR(text);
+/** The range of a parsed CIDR; IPv4 addresses in IPv6 clothes are looked at as what they are. */
+export function rangeOf([base, bits]: AddressRange): Range {
   return {
     contains(address) {
       const plain = unmapped(address);

@@ -6,15 +6,16 @@
  */
 import { Readable } from "node:stream";
 import { type Dispatcher, request } from "undici";
+import type { AddressRange } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
-import { parseRange } from "./addresses.ts";
+import { rangeOf } from "./addresses.ts";
 import { createAgent, type Resolver, systemResolver } from "./agent.ts";
 import { decoded, EventBound, readAll } from "./body.ts";
 import { blocked, type Closed, checkUrl, type Policy } from "./policy.ts";
 
 export interface EgressOptions {
-  /** `JACKFIELD_ALLOW_PRIVATE_UPSTREAMS`: `loopback` or CIDRs. Throws a RangeError on anything else. */
-  readonly allow: readonly string[];
+  /** The private ranges that the operator opened. */
+  readonly allow: readonly AddressRange[];
   /** Listeners that stay closed to every connection; asked at each connect, so it may grow after `listen`. */
   readonly closed: () => readonly Closed[];
   readonly resolver?: Resolver;
@@ -54,7 +55,7 @@ const BODILESS = new Set([101, 204, 205, 304]);
 /** Opens the way out. Close it on shutdown. */
 export function createEgress(options: EgressOptions): Egress {
   const resolver = options.resolver ?? systemResolver;
-  const upstream: Policy = { ranges: options.allow.map(parseRange), closed: options.closed };
+  const upstream: Policy = { ranges: options.allow.map(rangeOf), closed: options.closed };
   const stranger: Policy = { ranges: [], closed: options.closed };
   const dispatcher = createAgent({ policy: upstream, resolver });
   const strangers = createAgent({ policy: stranger, resolver });
