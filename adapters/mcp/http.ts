@@ -1,8 +1,9 @@
 /** One connection's HTTP: who we are, the credential, and what a bad status means. */
-import { type JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { type JSONRPCMessage, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { type AdapterContext, UpstreamError } from "../contract.ts";
 import type { HttpConfig } from "./config.ts";
 import { statusFailure, wordsOf } from "./failures.ts";
+import { ordered, type Receiver } from "./ordered.ts";
 
 /** Bytes of an error body that are read for the service's words. */
 const ERROR_BODY = 16_384;
@@ -57,7 +58,6 @@ function scrub(words: string, secrets: readonly string[]): string {
 }
 
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
-type Receiver = (message: JSONRPCMessage) => void;
 
 /**
  * Streamable HTTP that notices when the stream of a request ends without its answer. The SDK's client would wait
@@ -96,9 +96,10 @@ export class StreamTransport extends StreamableHTTPClientTransport {
   #watchAnswers(): void {
     const inner: Receiver | undefined = this.onmessage;
     if (!inner || inner === this.#receiver) return;
+    const later = ordered(inner, (error) => this.onerror?.(error));
     const receiver: Receiver = (message) => {
       if ("id" in message && !("method" in message) && message.id !== undefined) this.#open.delete(message.id);
-      inner(message);
+      later(message);
     };
     this.#receiver = receiver;
     this.onmessage = receiver;
@@ -115,5 +116,14 @@ export class StreamTransport extends StreamableHTTPClientTransport {
     const data = new UpstreamError("upstream_died", "The connection to the service ended before its answer.");
     // Data that is an instance of our own error class cannot come from the wire: `failureOf` takes it as it is.
     this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32603, message: data.message, data } });
+  }
+}
+
+/** HTTP+SSE (MCP 2024-11-05, deprecated), for upstreams that know nothing newer. */
+export class EventTransport extends SSEClientTransport {
+  override async start(): Promise<void> {
+    const inner: Receiver | undefined = this.onmessage;
+    if (inner) this.onmessage = ordered(inner, (error) => this.onerror?.(error));
+    await super.start();
   }
 }

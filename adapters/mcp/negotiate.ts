@@ -5,11 +5,11 @@
  * are errors before they get here); what is left falls back to `initialize`, and HTTP+SSE comes last. A legacy
  * verdict expires after a day, since an upgraded server goes on answering `initialize` and would never be noticed.
  */
-import { type PriorDiscovery, SSEClientTransport, type Transport } from "@modelcontextprotocol/client";
+import type { PriorDiscovery, Transport } from "@modelcontextprotocol/client";
 import type { AdapterContext, JsonObject } from "../contract.ts";
 import type { HttpConfig } from "./config.ts";
 import { statusOf } from "./failures.ts";
-import { connectionFetch, StreamTransport } from "./http.ts";
+import { connectionFetch, EventTransport, StreamTransport } from "./http.ts";
 import { HANDSHAKE_MS } from "./lane.ts";
 import { type Listener, Peer } from "./peer.ts";
 
@@ -110,7 +110,7 @@ function isRefusal(error: unknown): boolean {
 function transportOf(wire: Wire, context: AdapterContext, config: HttpConfig): Transport {
   // Egress follows redirects itself, checks every hop and drops credentials across origins.
   if (wire === "sse")
-    return new SSEClientTransport(config.url, {
+    return new EventTransport(config.url, {
       fetch: connectionFetch(context, config, { strict: true }),
       redirectPolicy: "follow",
     });

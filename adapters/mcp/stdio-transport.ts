@@ -2,6 +2,7 @@
 import { type JSONRPCMessage, ReadBuffer, type Transport } from "@modelcontextprotocol/client";
 import { type Log, UpstreamError } from "../contract.ts";
 import { bounded } from "./failures.ts";
+import { ordered } from "./ordered.ts";
 import { type Child, endLeftovers, endProgram, type Program, startProgram } from "./process-tree.ts";
 import { logStderr } from "./stderr-log.ts";
 
@@ -120,6 +121,10 @@ export class ChildTransport implements Transport {
   }
 
   #read(chunk: Buffer): void {
+    const deliver = ordered(
+      (message) => this.onmessage?.(message),
+      (error) => this.onerror?.(error),
+    );
     try {
       this.#buffer.append(chunk);
     } catch (error) {
@@ -131,7 +136,7 @@ export class ChildTransport implements Transport {
       try {
         const message = this.#buffer.readMessage();
         if (message === null) return;
-        this.onmessage?.(message);
+        deliver(message);
       } catch (error) {
         // Not MCP: a banner, a print left in. The messages after it still count.
         if (this.#garbage++ < MAX_GARBAGE_LOGGED)
