@@ -24,7 +24,8 @@ export function resolveVariable(name: string, variables: Variables): string | un
 }
 
 function ownValue(holder: unknown, key: string): unknown {
-  if (typeof holder !== "object" || holder === null || !Object.hasOwn(holder, key)) return undefined;
+  if (typeof holder !== "object" || holder === null || Array.isArray(holder)) return undefined;
+  if (!Object.hasOwn(holder, key)) return undefined;
   return Object.getOwnPropertyDescriptor(holder, key)?.value;
 }
 
