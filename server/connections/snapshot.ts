@@ -121,18 +121,24 @@ export async function loadServed(store: Store, before: Served): Promise<Served> 
         };
       })
       .sort((a, b) => (a.slug < b.slug ? -1 : 1));
+    const revision = sha256(
+      JSON.stringify([
+        chainVersions.map((row) => [row.id, row.publishedVersionId]),
+        sorted.map(({ id, revision }) => [id, revision]),
+      ]),
+    );
+    const known = before.environments.get(environment.id);
+    if (known?.revision === revision) {
+      result.environments.set(environment.id, known);
+      continue;
+    }
     result.environments.set(environment.id, {
       id: environment.id,
       slug: environment.slug,
       organizationId: organization.id,
       organizationSlug: organization.slug,
       versionId: version.id,
-      revision: sha256(
-        JSON.stringify([
-          chainVersions.map((row) => [row.id, row.publishedVersionId]),
-          sorted.map(({ id, revision }) => [id, revision]),
-        ]),
-      ),
+      revision,
       connections: sorted,
       endpoints,
       forbid: chain.flatMap((id) => {
