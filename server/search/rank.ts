@@ -190,23 +190,23 @@ function exactMatches(index: SearchIndex, text: string): Map<number, number> {
   for (let from = 0; from < words.length; from += 1) {
     let run = words[from]!;
     for (let length = 2; length <= MAX_RUN && from + length <= words.length; length += 1) {
-      run = `${run} ${words[from + length - 1]!}`;
+      run += words[from + length - 1]!;
       for (const document of names.get(run) ?? []) matches.set(document, EXACT_PART);
     }
   }
-  for (const document of names.get(words.join(" ")) ?? []) matches.set(document, EXACT_WHOLE);
+  for (const document of names.get(words.join("")) ?? []) matches.set(document, EXACT_WHOLE);
   return matches;
 }
 
 const namesByIndex = new WeakMap<SearchIndex, Map<string, number[]>>();
 
-/** Documents by each of their names, in words. */
+/** Documents by each of their names, without case and separators. */
 function namesOf(index: SearchIndex): Map<string, number[]> {
   let names = namesByIndex.get(index);
   if (names === undefined) {
     names = new Map();
     for (const [at, document] of index.documents.entries()) {
-      const own = [document.name, document.action, document.title ?? ""].map((name) => splitWords(name).join(" "));
+      const own = [document.name, document.action, document.title ?? ""].map((name) => splitWords(name).join(""));
       for (const name of new Set(own)) {
         if (name === "") continue;
         const list = names.get(name);

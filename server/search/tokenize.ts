@@ -55,7 +55,9 @@ export function splitWords(text: string): string[] {
 export function stem(word: string): string {
   let result = stems.get(word);
   if (result === undefined) {
-    result = /^[a-z]+$/.test(word) ? stemmer.stem(word) : word;
+    // This stemmer undoubles "adding" to "ad"; newer Snowball keeps these short words (release 2.3).
+    const short = /^(add|err|egg|off)(?:s|ed|ing)$/.exec(word);
+    result = short?.[1] ?? (/^[a-z]+$/.test(word) ? stemmer.stem(word) : word);
     if (stems.size >= MAX_STEMS) stems.clear();
     stems.set(word, result);
   }
