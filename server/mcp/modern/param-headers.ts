@@ -49,7 +49,8 @@ function declarations(schema: JsonObject, path: readonly string[] = []): Declara
 }
 
 function decode(value: string): string | undefined {
-  if (!value.startsWith("=?base64?")) return value;
+  // Only both markers make an encoded value; with one of them it is literal text.
+  if (!value.startsWith("=?base64?") || !value.endsWith("?=")) return value;
   const encoded = ENCODED.exec(value)?.[1];
   if (encoded === undefined || encoded.length % 4 !== 0) return undefined;
   return Buffer.from(encoded, "base64").toString("utf8");
