@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { Log } from "../adapters/contract.ts";
 import type { Config } from "./config.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
+import { configurationEnv } from "./connections/environment.ts";
 import { loadConfigDir } from "./connections/files.ts";
 import { publishConfig } from "./connections/publish.ts";
 import { createRegistry, type Registry } from "./connections/registry.ts";
@@ -76,7 +77,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   await migrate(store);
   const shared = await openSharedState({ config, store, log });
   const instanceId = await instanceIdOf(store);
-  const tokens = createAgentTokens({ store, bus: shared.bus, clock });
+  const tokens = createAgentTokens({ store, bus: shared.bus, clock, log });
   const audit = createAudit({ store, keyring, log, clock });
   const listeners: Closed[] = [];
   const egress = createEgress({
@@ -86,8 +87,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     keepAcrossOrigins: [HOP_HEADER],
   });
 
+  const env = configurationEnv(process.env, config);
   const publish = async () => {
-    await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, process.env), "files", clock);
+    await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, env), "files", clock);
   };
   await publish();
   const registry = createRegistry({ store, bus: shared.bus, log });
@@ -101,10 +103,17 @@ export async function createApp(options: AppOptions): Promise<App> {
     fetch: egress.upstreamFetch,
     identity,
     hop: { header: HOP_HEADER, value: instanceId },
-    env: process.env,
+    env,
   });
-  const catalogue = createCatalogue({ store, bus: shared.bus, registry, sessions, log, clock });
-  const gateway: Gateway = { schemas: createSchemas(log), sessions, audit, log, clock, timeouts: options.timeouts ?? TIMEOUTS };
+  const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
+  const gateway: Gateway = {
+    schemas: createSchemas(log),
+    sessions,
+    audit,
+    log,
+    clock,
+    timeouts: options.timeouts ?? TIMEOUTS,
+  };
   const notifier = createNotifier();
   const face: Face = {
     gateway,
@@ -166,6 +175,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await sessions.close();
       face.activations.close();
       registry.close();
+      await tokens.close();
       await audit.close();
       await egress.close();
       await shared.close();

@@ -162,9 +162,9 @@ async function publishEnvironment(
       { transaction },
     );
   }
-  const name = environment.label ?? environment.slug;
+  const named = environment.label === undefined ? {} : { name: environment.label };
   await environments.update(
-    { publishedVersionId: version.id, parentId, name },
+    { publishedVersionId: version.id, parentId, ...named },
     { where: { id: environmentId }, transaction },
   );
   return number;
