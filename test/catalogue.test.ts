@@ -35,6 +35,15 @@ test("what the author's patterns name is approved, the rest waits for a person",
   ]);
 });
 
+test("a tool that its author disables needs no review and stays hidden", async (context) => {
+  const upstream = await changingUpstream(context, [tool("get_a"), tool("drop_all")]);
+  const file = connectionFile(upstream.url, ...PATTERNS, "  disable: [drop_all, get_a]");
+  const rooms = await openRooms(context, { "connections/a.yml": file });
+  await rooms.refresh("a");
+  assert.deepEqual(await statesOf(rooms), { drop_all: "approved", get_a: "approved" });
+  assert.deepEqual(served(rooms), []);
+});
+
 test("with review: strict every tool waits for a person", async (context) => {
   const rooms = await setUp(context, [tool("get_a")], "review: strict");
   assert.deepEqual(await statesOf(rooms), { get_a: "pending" });

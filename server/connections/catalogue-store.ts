@@ -1,7 +1,6 @@
 /** Writes a freshly read catalogue, or the failure to read one, to the store. */
 import { ulid } from "ulid";
 import type { CatalogueItem, Introduction, ToolDefinition } from "../../adapters/contract.ts";
-import { compileAccess } from "../access/classes.ts";
 import { compileNames } from "../access/glob.ts";
 import { foldName } from "../gateway/names.ts";
 import type { Store } from "../store/database.ts";
@@ -43,9 +42,11 @@ export async function storeCatalogue(
     const state = await connectionStates.findByPk(connectionId, { transaction, lock: transaction.LOCK.UPDATE });
     const known = await tools.findAll({ where: { connectionId }, transaction });
     const rows = new Map(known.map((row) => [row.upstreamName, row]));
-    const access = compileAccess({ ...connection.access, suggested: false });
+    const { read, write, disable } = connection.access;
+    // A tool that its author hides by name was looked at as well; it needs no review, and stays hidden.
+    const named = compileNames([...read, ...write, ...disable]);
     const diff = diffCatalogue(connection.slug, known, readListed(catalogue.tools), {
-      named: (upstreamName) => access.classOf(upstreamName) !== undefined,
+      named,
       suggested: connection.access.suggested,
       mode: connection.review,
       firstImport: state?.catalogueAt == null,
