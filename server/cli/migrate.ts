@@ -2,12 +2,12 @@
 
 import type { Command } from "commander";
 import { readConfig } from "../config.ts";
-import { createLog } from "../observe/log.ts";
 import { prepareDataDir } from "../store/data-dir.ts";
 import { openStore } from "../store/database.ts";
 import { migrate } from "../store/migrate.ts";
 import type { CliIo } from "./io.ts";
 import { printJson } from "./output.ts";
+import { quietLog } from "./workplace.ts";
 
 export function addMigrate(program: Command, io: CliIo): void {
   program
@@ -17,7 +17,7 @@ export function addMigrate(program: Command, io: CliIo): void {
     .action(async (options: { json?: boolean }) => {
       const config = readConfig(io.env);
       prepareDataDir(config.dataDir);
-      const store = await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log: createLog(config) });
+      const store = await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log: quietLog(config) });
       try {
         const applied = await migrate(store);
         if (options.json) return printJson(io, { applied });

@@ -24,7 +24,7 @@ import { addTokenRevoke } from "./token-revoke.ts";
  */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
   try {
-    await build(io).parseAsync([...argv], { from: "user" });
+    await build(io).parseAsync(withDefault(argv), { from: "user" });
     return 0;
   } catch (error) {
     // Commander has already said what was wrong (or printed the help that was asked for).
@@ -32,6 +32,13 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
     io.err(`jackfield: ${failureLine(error)}\n`);
     return 1;
   }
+}
+
+/** Without a command it is `serve`. Not commander's own default: that would take a misspelt command for an argument. */
+function withDefault(argv: readonly string[]): string[] {
+  const [first] = argv;
+  const isOption = first?.startsWith("-") === true && first !== "-h" && first !== "--help";
+  return first === undefined || isOption ? ["serve", ...argv] : [...argv];
 }
 
 function build(io: CliIo): Command {

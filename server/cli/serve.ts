@@ -16,7 +16,7 @@ const SAME_SIGNAL_MS = 1000;
 
 export function addServe(program: Command, io: CliIo): void {
   program
-    .command("serve", { isDefault: true })
+    .command("serve")
     .description("run the server (what happens without a command)")
     .option("--json", "print where the endpoint is as one JSON line")
     .action(async (options: { json?: boolean }) => {

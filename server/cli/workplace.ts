@@ -26,7 +26,7 @@ export interface Workplace {
 export async function withWorkplace<T>(io: CliIo, work: (workplace: Workplace) => Promise<T>): Promise<T> {
   const config = readConfig(io.env);
   prepareDataDir(config.dataDir);
-  const log = createLog(config);
+  const log = quietLog(config);
   const keyring = await openKeyring({ config, dataDir: config.dataDir });
   const store = await openStore({ url: config.databaseUrl, dataDir: config.dataDir, log });
   try {
@@ -41,4 +41,10 @@ export async function withWorkplace<T>(io: CliIo, work: (workplace: Workplace) =
   } finally {
     await store.close();
   }
+}
+
+/** A command says on one line why it failed; what the parts of the server would log beside it is for `debug`. */
+export function quietLog(config: Config): Log {
+  const level = config.log.level === "debug" || config.log.level === "silent" ? config.log.level : "error";
+  return createLog({ log: { ...config.log, level } });
 }
