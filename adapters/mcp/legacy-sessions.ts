@@ -226,8 +226,7 @@ export class LegacySessions implements Lane {
     session.peer = this.#connected(session.callerKey, session.capabilities);
     this.#watch(session);
     const old = await lost.catch(() => undefined);
-    old?.onClose(() => undefined);
-    await old?.close();
+    old?.retire(this.#context.log);
     const peer = await session.peer;
     const kept = this.#subscriptions.get(session.callerKey);
     if (kept?.session === session)

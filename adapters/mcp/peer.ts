@@ -10,7 +10,7 @@ import {
   type StandardSchemaV1,
   type Transport,
 } from "@modelcontextprotocol/client";
-import type { AdapterContext, CallContext, Introduction, JsonObject, Question } from "../contract.ts";
+import type { AdapterContext, CallContext, Introduction, JsonObject, Log, Question } from "../contract.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { failureOf } from "./failures.ts";
 
@@ -60,8 +60,11 @@ const TASKS = "io.modelcontextprotocol/tasks";
 export class Peer {
   readonly client: Client;
   readonly #listener: Listener;
+  /** In flight. A question or a log of the upstream can be told to belong to a call only while it is alone. */
   readonly #calls = new Map<CallContext, Deadline>();
   #closed = false;
+  #busy = 0;
+  #retired: Log | undefined;
   #onClose: (() => void) | undefined;
   /** Log level set on a legacy session. */
   level: string | undefined;
@@ -109,11 +112,6 @@ export class Peer {
     return this.#closed;
   }
 
-  /** Calls in flight; a question or a log of the upstream can be told to belong to one only while it is alone. */
-  get calls(): number {
-    return this.#calls.size;
-  }
-
   onClose(listener: () => void): void {
     this.#onClose = listener;
   }
@@ -136,7 +134,12 @@ export class Peer {
   /** A request of our own, outside any call. Throws what the SDK threw. */
   async ask(method: string, params: JsonObject, timeoutMs: number): Promise<JsonObject> {
     const request = { method, params };
-    return this.client.request(request, anyResult, { timeout: timeoutMs });
+    this.#busy += 1;
+    try {
+      return await this.client.request(request, anyResult, { timeout: timeoutMs });
+    } finally {
+      this.#leave();
+    }
   }
 
   /**
@@ -146,6 +149,7 @@ export class Peer {
   async request(method: string, params: JsonObject, call: CallContext, headers?: Record<string, string>) {
     const deadline = startDeadline(call);
     this.#calls.set(call, deadline);
+    this.#busy += 1;
     const meta = this.#metaFor(call);
     const request = { method, params: meta ? { ...params, _meta: meta } : params };
     const { progress } = call;
@@ -175,7 +179,20 @@ export class Peer {
     } finally {
       this.#calls.delete(call);
       deadline.end();
+      this.#leave();
     }
+  }
+
+  /** Closes as soon as no request is in flight: each may still get its own answer. */
+  retire(log: Log): void {
+    this.#retired = log;
+    this.#onClose = undefined;
+    if (this.#busy === 0) this.close().catch((error: unknown) => log.debug({ error }, "closing failed"));
+  }
+
+  #leave(): void {
+    this.#busy -= 1;
+    if (this.#retired) this.retire(this.#retired);
   }
 
   async close(): Promise<void> {
