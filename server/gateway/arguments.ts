@@ -40,7 +40,10 @@ export function createSchemas(log: Log): Schemas {
       const { $id: _id, id: _legacyId, ...anonymous } = schema;
       made = engines[dialect].compile(anonymous);
     } catch (error) {
-      log.warn({ schemaHash: hash, reason: error instanceof Error ? error.message : String(error) }, "input schema is not enforced");
+      log.warn(
+        { schemaHash: hash, reason: error instanceof Error ? error.message : String(error) },
+        "input schema is not enforced",
+      );
     }
     compiled.set(hash, made);
     if (compiled.size > CACHED) compiled.delete(compiled.keys().next().value ?? hash);

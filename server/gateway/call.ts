@@ -2,8 +2,16 @@
  * The one pipeline of a tool call, from the resolved name to the answer (design section 4, steps 3 to 10).
  * Every door enters here.
  */
+
+import {
+  type CallContext,
+  type JsonObject,
+  type Log,
+  type Outcome,
+  UpstreamError,
+  UpstreamRpcError,
+} from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
-import { type CallContext, type JsonObject, type Log, type Outcome, UpstreamError, UpstreamRpcError } from "../../adapters/contract.ts";
 import { decide } from "../access/decide.ts";
 import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
@@ -61,7 +69,12 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcom
     return refuse("tool_changed", ERRORS.tool_changed.text, "review", `definition is ${entry.tool.state}`);
   }
   if (call.door === "tool_read" && entry.class !== "read") {
-    return refuse("class_refused", `${entry.name} can change things. ${ERRORS.class_refused.text}`, "door", "write tool through tool_read");
+    return refuse(
+      "class_refused",
+      `${entry.name} can change things. ${ERRORS.class_refused.text}`,
+      "door",
+      "write tool through tool_read",
+    );
   }
 
   const given = call.args ?? {};
@@ -78,14 +91,28 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcom
   const { args } = adapterFor(entry.connection.type)?.prepare(definition, restored) ?? { args: restored };
 
   const decision = decide({
-    tool: { name: entry.name, action: entry.action, class: entry.class, state: entry.tool.state, approval: entry.approval },
+    tool: {
+      name: entry.name,
+      action: entry.action,
+      class: entry.class,
+      state: entry.tool.state,
+      approval: entry.approval,
+    },
     grant: entry.grant,
     args,
     variables: call.caller.principal.variables,
     scopes: call.caller.principal.scopes,
     door: call.door,
+    upstreamNames: entry.restore,
   });
-  if (decision.kind === "refuse") return refuse(decision.code, `${ERRORS[decision.code].text} ${decision.reason}`, decision.rule, decision.reason, args);
+  if (decision.kind === "refuse")
+    return refuse(
+      decision.code,
+      `${ERRORS[decision.code].text} ${decision.reason}`,
+      decision.rule,
+      decision.reason,
+      args,
+    );
   if (decision.kind === "needs_approval") {
     const text = `${ERRORS.approval_required.text} Approvals cannot be given on this server yet, so ${entry.name} cannot be called.`;
     return refuse("approval_required", text, decision.rule, decision.reason, args);
@@ -132,7 +159,11 @@ async function run(
       await close("tool_error", `rpc ${error.rpcCode}`);
       throw error;
     }
-    const lost = entry.class === "write" && error instanceof UpstreamError && error.processed === "unknown" && LOSES.has(error.code);
+    const lost =
+      entry.class === "write" &&
+      error instanceof UpstreamError &&
+      error.processed === "unknown" &&
+      LOSES.has(error.code);
     const told = failureOf(error, connection);
     gateway.log.warn(
       { connection: connection.slug, tool: entry.name, code: told.code, reason: reasonOf(error) },
@@ -152,7 +183,12 @@ function limits(gateway: Gateway, reach: Reach): { timeoutMs: number; maxTimeout
 }
 
 /** After these the upstream may have acted without our hearing of it. */
-const LOSES: ReadonlySet<string> = new Set(["upstream_timeout", "upstream_died", "upstream_unreachable", "upstream_protocol"]);
+const LOSES: ReadonlySet<string> = new Set([
+  "upstream_timeout",
+  "upstream_died",
+  "upstream_unreachable",
+  "upstream_protocol",
+]);
 
 function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): ToolEntry {
   try {

@@ -33,19 +33,41 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
     ...(use.args ? { argumentsDigest: gateway.audit.digest(use.args) } : {}),
   } as const;
   if (!caller.principal.scopes.has("mcp:read")) {
-    gateway.audit.refused({ ...event, decision: "refuse", rule: "scope", reason: "mcp:read is missing", outcomeCode: "scope_missing", durationMs: 0 });
+    gateway.audit.refused({
+      ...event,
+      decision: "refuse",
+      rule: "scope",
+      reason: "mcp:read is missing",
+      outcomeCode: "scope_missing",
+      durationMs: 0,
+    });
     throw new JackfieldError("scope_missing");
   }
   const { callMs, maxMs } = gateway.timeouts;
   const call: CallContext = { ...use.reach, timeoutMs: use.reach.ask ? maxMs : callMs, maxTimeoutMs: maxMs };
   try {
     const answer = await gateway.sessions.use(connection, caller.principal.key, (session) => use.work(session, call));
-    gateway.audit.record({ ...event, decision: "allow", rule: "visible", outcome: "ok", durationMs: gateway.clock() - started });
+    gateway.audit.record({
+      ...event,
+      decision: "allow",
+      rule: "visible",
+      outcome: "ok",
+      durationMs: gateway.clock() - started,
+    });
     return answer;
   } catch (error) {
     const outcome = use.reach.signal.aborted ? "cancelled" : "error";
-    gateway.audit.record({ ...event, decision: "allow", rule: "visible", outcome, durationMs: gateway.clock() - started });
-    gateway.log.warn({ connection: connection.slug, item: use.item.slice(0, 200), reason: String(error) }, "an item could not be used");
+    gateway.audit.record({
+      ...event,
+      decision: "allow",
+      rule: "visible",
+      outcome,
+      durationMs: gateway.clock() - started,
+    });
+    gateway.log.warn(
+      { connection: connection.slug, item: use.item.slice(0, 200), reason: String(error) },
+      "an item could not be used",
+    );
     throw error;
   }
 }

@@ -1,10 +1,10 @@
 /** What becomes of an upstream's answer before it reaches the caller (design section 4, step 9). */
 import { type JsonObject, UpstreamError, UpstreamRpcError } from "../../adapters/contract.ts";
-import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { ServedConnection } from "../connections/types.ts";
+import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Schemas } from "./arguments.ts";
-import { publicUri } from "./uris.ts";
 import type { ToolEntry } from "./toolset.ts";
+import { publicUri } from "./uris.ts";
 
 /** Bytes of one result as JSON; more is not passed on. */
 export const MAX_RESULT_BYTES = 16 * 1024 * 1024;
@@ -22,7 +22,10 @@ export function failure(code: ErrorCode, text: string, more: JsonObject = {}): J
 }
 
 /** Any error of a call as the caller reads it; protocol errors are thrown on, never returned. */
-export function failureOf(error: unknown, connection: { slug: string; label: string }): { code: ErrorCode; result: JsonObject } {
+export function failureOf(
+  error: unknown,
+  connection: { slug: string; label: string },
+): { code: ErrorCode; result: JsonObject } {
   if (error instanceof JackfieldError) return { code: error.code, result: failure(error.code, error.message) };
   if (error instanceof UpstreamError) {
     const text = `${connection.label} (${connection.slug}): ${error.message}`;
@@ -30,7 +33,10 @@ export function failureOf(error: unknown, connection: { slug: string; label: str
   }
   if (error instanceof UpstreamRpcError) {
     const text = `${connection.label} (${connection.slug}) refused the call: ${error.message}`;
-    return { code: "upstream_status", result: failure("upstream_status", text, { connection: connection.slug, rpc: error.rpcCode }) };
+    return {
+      code: "upstream_status",
+      result: failure("upstream_status", text, { connection: connection.slug, rpc: error.rpcCode }),
+    };
   }
   return { code: "internal", result: failure("internal", ERRORS.internal.text) };
 }
@@ -61,7 +67,8 @@ export function deliver(result: JsonObject, entry: ToolEntry, transparent: boole
   }
   if (warnings.length > 0) meta[WARNINGS] = warnings;
   const { _meta, ...plain } = rest;
-  if (!transparent && Array.isArray(plain["content"])) plain["content"] = plain["content"].map((block) => publicBlock(block, entry));
+  if (!transparent && Array.isArray(plain["content"]))
+    plain["content"] = plain["content"].map((block) => publicBlock(block, entry));
   return Object.keys(meta).length > 0 ? { ...plain, _meta: meta } : plain;
 }
 
@@ -76,8 +83,10 @@ function publicBlock(block: unknown, { connection }: ToolEntry): unknown {
   return { ...block, resource: { ...resource, uri: publicUri(connection.slug, String(resource["uri"])) } };
 }
 
-const readable = (connection: ServedConnection, uri: unknown) => typeof uri === "string" && connection.admits.resource(uri);
-const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const readable = (connection: ServedConnection, uri: unknown) =>
+  typeof uri === "string" && connection.admits.resource(uri);
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Keys of the protocol itself describe the upstream's hop, not ours. */
 function keptMeta(meta: unknown, transparent: boolean): JsonObject {
@@ -93,7 +102,10 @@ function keptMeta(meta: unknown, transparent: boolean): JsonObject {
 /** MCP 2025-11-25 and older: `structuredContent` is an object or absent; the text block keeps the value. */
 export function forLegacy(result: JsonObject): JsonObject {
   const structured = result["structuredContent"];
-  if (structured === undefined || (typeof structured === "object" && structured !== null && !Array.isArray(structured))) {
+  if (
+    structured === undefined ||
+    (typeof structured === "object" && structured !== null && !Array.isArray(structured))
+  ) {
     return result;
   }
   const { structuredContent: _dropped, ...rest } = result;

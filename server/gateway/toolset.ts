@@ -26,7 +26,13 @@ export interface ToolEntry {
   readonly restore: PropertyMap;
 }
 
-export type ConnectionState = "ok" | "loading" | "failed" | "needsAuthorization" | "requiresPrivateAudience" | "disabled";
+export type ConnectionState =
+  | "ok"
+  | "loading"
+  | "failed"
+  | "needsAuthorization"
+  | "requiresPrivateAudience"
+  | "disabled";
 
 export interface VisibleConnection {
   readonly slug: string;
@@ -93,7 +99,7 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
     ...(endpoint.config.tools.allow ? { allow: endpoint.config.tools.allow } : {}),
     forbid: endpoint.config.tools.forbid,
     environmentForbid: environment.forbid,
-    connections: environment.connections.map((connection) => ({ slug: connection.slug, collection: connection.type })),
+    connections: environment.connections.map((connection) => ({ slug: connection.slug })),
   });
   const entries: ToolEntry[] = [];
   for (const connection of served) {
@@ -111,7 +117,8 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
   }
   const counts = new Map<string, number>();
   for (const entry of entries) {
-    if (entry.tool.state === "approved") counts.set(entry.connection.slug, (counts.get(entry.connection.slug) ?? 0) + 1);
+    if (entry.tool.state === "approved")
+      counts.set(entry.connection.slug, (counts.get(entry.connection.slug) ?? 0) + 1);
   }
   let index: SearchIndex | undefined;
   const toolset: Toolset = {
@@ -120,11 +127,15 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
     entries,
     byName: new Map(entries.map((entry) => [entry.name, entry])),
     byAction,
-    connections: reachable.map((connection) => toVisible(connection, hidden(connection), counts.get(connection.slug) ?? 0)),
+    connections: reachable.map((connection) =>
+      toVisible(connection, hidden(connection), counts.get(connection.slug) ?? 0),
+    ),
     served: new Map(served.map((connection) => [connection.slug, connection])),
     admits(connection, kind, key) {
       if (!connection.admits[kind](key)) return false;
-      return isGrant(grantOf(policy, { name: `${connection.slug}__${key}`, connectionSlug: connection.slug, action: key }));
+      return isGrant(
+        grantOf(policy, { name: `${connection.slug}__${key}`, connectionSlug: connection.slug, action: key }),
+      );
     },
     index() {
       index ??= buildIndex(

@@ -31,7 +31,9 @@ export function parsePublicUri(uri: string): { slug: string; uri: string } | und
 /** The same for the address of a template; its expressions were never encoded. */
 export function parsePublicTemplate(uri: string): { slug?: string; uri: string } {
   const parts = uri.split(/(\{[^{}]*\})/);
-  const decoded = parsePublicUri(parts.map((part, index) => (index % 2 === 1 ? encodeURIComponent(part) : part)).join(""));
+  const decoded = parsePublicUri(
+    parts.map((part, index) => (index % 2 === 1 ? encodeURIComponent(part) : part)).join(""),
+  );
   return decoded ?? { uri };
 }
 

@@ -31,7 +31,17 @@ interface Entry {
 }
 
 /** @param origin tells this process's own bus messages from others' */
-export function createActivations({ store, bus, clock, origin }: { store: Store; bus: Bus; clock: () => number; origin: string }): Activations {
+export function createActivations({
+  store,
+  bus,
+  clock,
+  origin,
+}: {
+  store: Store;
+  bus: Bus;
+  clock: () => number;
+  origin: string;
+}): Activations {
   const cache = new Map<string, Promise<Map<string, Entry>>>();
   const listeners = new Set<(place: Place) => void>();
   const keyOf = (place: Place) => `${place.endpointId}|${place.holderKey}`;
@@ -48,9 +58,17 @@ export function createActivations({ store, bus, clock, origin }: { store: Store;
     const key = keyOf(place);
     const known = cache.get(key);
     if (known) return known;
-    const loading = activations.findAll({ where: { endpointId: place.endpointId, holderKey: place.holderKey } }).then(
-      (rows) => new Map(rows.map((row) => [row.toolName, { lastUsedAt: row.lastUsedAt.getTime(), writtenAt: row.lastUsedAt.getTime() }])),
-    );
+    const loading = activations
+      .findAll({ where: { endpointId: place.endpointId, holderKey: place.holderKey } })
+      .then(
+        (rows) =>
+          new Map(
+            rows.map((row) => [
+              row.toolName,
+              { lastUsedAt: row.lastUsedAt.getTime(), writtenAt: row.lastUsedAt.getTime() },
+            ]),
+          ),
+      );
     cache.set(key, loading);
     loading.catch(() => cache.delete(key));
     if (cache.size > CACHED_PLACES) cache.delete(cache.keys().next().value ?? key);
@@ -75,14 +93,21 @@ export function createActivations({ store, bus, clock, origin }: { store: Store;
       for (const name of names) entries.set(name, { lastUsedAt: now, writtenAt: now });
       const oldestFirst = [...entries].sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
       const dropped = oldestFirst
-        .filter(([name, entry], index) => !names.includes(name) && (index < entries.size - MOST_ACTIVE || now - entry.lastUsedAt >= IDLE_MS))
+        .filter(
+          ([name, entry], index) =>
+            !names.includes(name) && (index < entries.size - MOST_ACTIVE || now - entry.lastUsedAt >= IDLE_MS),
+        )
         .map(([name]) => name);
       for (const name of dropped) entries.delete(name);
       await store.transaction(async (transaction) => {
         if (dropped.length > 0) await activations.destroy({ where: { ...place, toolName: dropped }, transaction });
         for (const toolName of new Set(names)) {
-          const [changed] = await activations.update({ lastUsedAt: at }, { where: { ...place, toolName }, transaction });
-          if (changed === 0) await activations.create({ ...place, toolName, activatedAt: at, lastUsedAt: at }, { transaction });
+          const [changed] = await activations.update(
+            { lastUsedAt: at },
+            { where: { ...place, toolName }, transaction },
+          );
+          if (changed === 0)
+            await activations.create({ ...place, toolName, activatedAt: at, lastUsedAt: at }, { transaction });
         }
       });
       if (added.length > 0 || dropped.length > 0) await bus.publish("activations", { ...place, origin });

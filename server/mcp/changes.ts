@@ -39,7 +39,8 @@ export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } 
       if (change.kind === "log") sendTo(change.callerKey, "notifications/message", change.params);
       else if (change.kind === "resource_updated") {
         notifier.resourceUpdated(change.uri, endpoint.id, change.params);
-        if (change.callerKey) sendTo(change.callerKey, "notifications/resources/updated", { ...change.params, uri: change.uri });
+        if (change.callerKey)
+          sendTo(change.callerKey, "notifications/resources/updated", { ...change.params, uri: change.uri });
         else sendToSubscribers(endpoint, change.uri);
       } else notifier.listChanged(change.kind satisfies ListKind, endpoint.id);
     }

@@ -33,7 +33,12 @@ export interface Address {
 const BEARER = /^Bearer +([^\s]+) *$/i;
 
 /** Serves one HTTP request to an MCP endpoint. Never rejects: what goes wrong is logged once and answered. */
-export async function serveMcp(parts: EndpointParts, address: Address, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function serveMcp(
+  parts: EndpointParts,
+  address: Address,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   try {
     await serve(parts, address, request, response);
   } catch (error) {
@@ -44,7 +49,12 @@ export async function serveMcp(parts: EndpointParts, address: Address, request: 
   }
 }
 
-async function serve(parts: EndpointParts, address: Address, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  parts: EndpointParts,
+  address: Address,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const { face, origins } = parts;
   if (refusedHost(origins, request)) return refuse(response, "host_refused");
   if (refusedOrigin(origins, request)) return refuse(response, "origin_refused");
@@ -58,7 +68,8 @@ async function serve(parts: EndpointParts, address: Address, request: IncomingMe
   const caller = callerFor(parts, address, principal, request);
   // A caller that may not use an endpoint gets the answer of one that does not exist.
   if (!caller) return refuse(response, "not_found");
-  if (principal.scopes.size === 0) return refuse(response, "scope_missing", { headers: challenge('error="insufficient_scope"') });
+  if (principal.scopes.size === 0)
+    return refuse(response, "scope_missing", { headers: challenge('error="insufficient_scope"') });
 
   const body = request.method === "POST" ? await readJson(request) : undefined;
   if (calledThrough(face.instanceId, body)) return refuse(response, "loop_detected", { id: requestId(body) });
@@ -78,7 +89,11 @@ async function serve(parts: EndpointParts, address: Address, request: IncomingMe
 }
 
 /** The principal behind the bearer token; where there is none the 401 has been sent. */
-async function authenticate(parts: EndpointParts, request: IncomingMessage, response: ServerResponse): Promise<Principal | undefined> {
+async function authenticate(
+  parts: EndpointParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Principal | undefined> {
   const { authorization } = request.headers;
   if (authorization === undefined) {
     refuse(response, "token_missing", { headers: challenge() });
@@ -96,7 +111,12 @@ function challenge(parameters?: string): Record<string, string> {
   return { "www-authenticate": `Bearer realm="jackfield"${parameters ? `, ${parameters}` : ""}` };
 }
 
-function callerFor(parts: EndpointParts, address: Address, principal: Principal, request: IncomingMessage): Omit<GatewayCaller, "era"> | undefined {
+function callerFor(
+  parts: EndpointParts,
+  address: Address,
+  principal: Principal,
+  request: IncomingMessage,
+): Omit<GatewayCaller, "era"> | undefined {
   const { registry, toolsets } = parts.face;
   const found = registry.endpoint(address.organization, address.endpoint);
   if (!found || found.endpoint.organizationId !== principal.organizationId) return undefined;

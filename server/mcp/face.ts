@@ -6,8 +6,8 @@ import type { Gateway } from "../gateway/call.ts";
 import type { GatewayCaller } from "../gateway/caller.ts";
 import type { Toolsets } from "../gateway/toolset.ts";
 import type { Activations } from "./activation.ts";
-import type { StateSeal } from "./asking/state-seal.ts";
 import type { ParkingLot } from "./asking/parking.ts";
+import type { StateSeal } from "./asking/state-seal.ts";
 import type { Holds } from "./hold.ts";
 import type { Notifier } from "./notifier.ts";
 

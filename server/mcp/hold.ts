@@ -27,8 +27,8 @@ export function createHolds(): Holds {
       const key = keyOf(place);
       if ((expired.get(key) ?? 0) >= EXPIRED_HOLDS || signal.aborted) return Promise.resolve();
       return new Promise((resolve) => {
-        let set = waiting.get(key);
-        if (!set) waiting.set(key, (set = new Set()));
+        const set = waiting.get(key) ?? new Set();
+        waiting.set(key, set);
         const end = () => {
           clearTimeout(timer);
           signal.removeEventListener("abort", end);

@@ -10,7 +10,11 @@ export function instructionsFor(toolset: Toolset): string | undefined {
     return connection?.introduction?.instructions;
   }
   const usable = toolset.connections.filter((connection) => connection.tools > 0);
-  const named = usable.slice(0, NAMED).map((connection) => (connection.label === connection.slug ? connection.slug : `${connection.slug} (${connection.label})`));
+  const named = usable
+    .slice(0, NAMED)
+    .map((connection) =>
+      connection.label === connection.slug ? connection.slug : `${connection.slug} (${connection.label})`,
+    );
   const more = usable.length > NAMED ? ` and ${usable.length - NAMED} more` : "";
   const reach =
     usable.length === 0
@@ -18,7 +22,10 @@ export function instructionsFor(toolset: Toolset): string | undefined {
       : `This server reaches the tools of connected services: ${named.join(", ")}${more}.`;
   const unmet = toolset.connections
     .filter((connection) => connection.required && connection.state !== "ok")
-    .map((connection) => `${connection.slug} is required and cannot be used now (${connection.error?.message ?? connection.state}).`);
+    .map(
+      (connection) =>
+        `${connection.slug} is required and cannot be used now (${connection.error?.message ?? connection.state}).`,
+    );
   return [
     reach,
     "Find a tool with tool_search, then call it by its name, or through tool_read or tool_write where it is not offered to you.",

@@ -34,7 +34,11 @@ export interface Notifier {
   readonly listenCount: number;
 }
 
-const EVENTS = { tools: "tools_list_changed", prompts: "prompts_list_changed", resources: "resources_list_changed" } as const;
+const EVENTS = {
+  tools: "tools_list_changed",
+  prompts: "prompts_list_changed",
+  resources: "resources_list_changed",
+} as const;
 
 /** Makes the notifier of this process. */
 export function createNotifier(): Notifier {
@@ -60,10 +64,10 @@ export function createNotifier(): Notifier {
     busFor: ({ endpointId, holderKey }) => ({
       publish: (event) => void publish(event, endpointId, holderKey),
       subscribe(listener) {
-        let holders = listeners.get(endpointId);
-        if (!holders) listeners.set(endpointId, (holders = new Map()));
-        let set = holders.get(holderKey);
-        if (!set) holders.set(holderKey, (set = new Set()));
+        const holders = listeners.get(endpointId) ?? new Map<string, Set<(event: ServerEvent) => void>>();
+        listeners.set(endpointId, holders);
+        const set = holders.get(holderKey) ?? new Set();
+        holders.set(holderKey, set);
         set.add(listener);
         listenCount += 1;
         return () => {
@@ -94,7 +98,8 @@ export function createNotifier(): Notifier {
     hasStream({ endpointId, holderKey }) {
       if ((listeners.get(endpointId)?.get(holderKey)?.size ?? 0) > 0) return true;
       for (const session of sessions) {
-        if (session.place.endpointId === endpointId && session.place.holderKey === holderKey && session.streaming()) return true;
+        if (session.place.endpointId === endpointId && session.place.holderKey === holderKey && session.streaming())
+          return true;
       }
       return false;
     },

@@ -28,7 +28,8 @@ export function toProtocolError(error: unknown, transparent: boolean): unknown {
 function relayed(error: UpstreamRpcError, transparent: boolean): ProtocolError {
   const { rpcCode, message, data } = error;
   if (rpcCode === RESOURCE_NOT_FOUND_LEGACY) return new ProtocolError(ProtocolErrorCode.InvalidParams, message, data);
-  const ours = rpcCode === HEADER_MISMATCH || rpcCode === UNSUPPORTED_VERSION || (rpcCode === MISSING_CAPABILITY && !transparent);
+  const ours =
+    rpcCode === HEADER_MISMATCH || rpcCode === UNSUPPORTED_VERSION || (rpcCode === MISSING_CAPABILITY && !transparent);
   if (ours || (rpcCode === METHOD_NOT_FOUND && !transparent)) {
     return new ProtocolError(ProtocolErrorCode.InternalError, `${ERRORS.upstream_protocol.text} ${message}`);
   }

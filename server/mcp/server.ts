@@ -15,7 +15,10 @@ export function buildServer(face: Face, caller: GatewayCaller, session: SessionV
   const { transparent } = caller.toolset;
   const capabilities = capabilitiesFor(caller);
   const instructions = instructionsFor(caller.toolset);
-  const server = new FaceServer(transparent, face.identity, { capabilities, ...(instructions ? { instructions } : {}) });
+  const server = new FaceServer(transparent, face.identity, {
+    capabilities,
+    ...(instructions ? { instructions } : {}),
+  });
   serveTools(face, server, session);
   if (capabilities.prompts) servePrompts(face, server, session);
   if (capabilities.resources) serveResources(face, server, session);

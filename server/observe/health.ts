@@ -15,6 +15,8 @@ export function serveHealth(_request: Request, response: Response): void {
 export function serveReady(readiness: Readiness): RequestHandler {
   return async (_request, response) => {
     const problems = await readiness.problems();
-    response.status(problems.length === 0 ? 200 : 503).json({ status: problems.length === 0 ? "ready" : "not ready", problems });
+    response
+      .status(problems.length === 0 ? 200 : 503)
+      .json({ status: problems.length === 0 ? "ready" : "not ready", problems });
   };
 }

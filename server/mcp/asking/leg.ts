@@ -14,7 +14,9 @@ const HEARTBEAT_STEP = 1e-6;
 export function legOf(ctx: ServerContext, transparent: boolean, log: Log): Leg & { end(): void } {
   const token = ctx.mcpReq._meta?.progressToken;
   const send = (method: string, params: JsonObject) => {
-    ctx.mcpReq.notify({ method, params }).catch((error: unknown) => log.debug({ method, reason: String(error) }, "a notification was not delivered"));
+    ctx.mcpReq
+      .notify({ method, params })
+      .catch((error: unknown) => log.debug({ method, reason: String(error) }, "a notification was not delivered"));
   };
   let last = -1;
   let ended = false;
@@ -27,7 +29,10 @@ export function legOf(ctx: ServerContext, transparent: boolean, log: Log): Leg &
   const heartbeat =
     token === undefined || transparent
       ? undefined
-      : setInterval(() => progress({ progress: Math.max(last, 0) + HEARTBEAT_STEP, message: "Still working" }), HEARTBEAT_MS);
+      : setInterval(
+          () => progress({ progress: Math.max(last, 0) + HEARTBEAT_STEP, message: "Still working" }),
+          HEARTBEAT_MS,
+        );
   heartbeat?.unref();
   return {
     signal: ctx.mcpReq.signal,

@@ -19,7 +19,11 @@ export type Turn = { kind: "outcome"; outcome: Outcome } | { kind: "question"; i
 
 export interface ParkingLot {
   /** Starts a call whose questions end the leg. Resolves with its outcome or its first question. */
-  start(leg: Leg, owner: string, run: (leg: Leg, ask: (question: Question) => Promise<JsonObject>) => Promise<Outcome>): Promise<Turn>;
+  start(
+    leg: Leg,
+    owner: string,
+    run: (leg: Leg, ask: (question: Question) => Promise<JsonObject>) => Promise<Outcome>,
+  ): Promise<Turn>;
   /**
    * Goes on with a parked call: hands over the answer (or asks again where there is none).
    * Undefined where the call is gone: answered, expired, or parked elsewhere.

@@ -13,16 +13,26 @@ const CAPABILITY_OF: Record<Question["method"], (typeof ASKABLE)[number]> = {
  * The caller's client capabilities as far as this connection may know of them. Nothing but the three askable ones
  * passes: an extension that we do not speak (tasks) must not be promised to the upstream.
  */
-export function permittedCapabilities(connection: ServedConnection, transparent: boolean, declared: JsonObject): JsonObject {
-  const allowed = transparent || connection.asks === "all" ? ASKABLE : connection.asks === "elicitation" ? ASKABLE.slice(0, 1) : [];
+export function permittedCapabilities(
+  connection: ServedConnection,
+  transparent: boolean,
+  declared: JsonObject,
+): JsonObject {
+  const allowed =
+    transparent || connection.asks === "all" ? ASKABLE : connection.asks === "elicitation" ? ASKABLE.slice(0, 1) : [];
   return Object.fromEntries(allowed.filter((name) => isObject(declared[name])).map((name) => [name, declared[name]]));
 }
 
 /** Undefined where the question may be put; else why not, in words for the caller. */
-export function objection(connection: ServedConnection, permitted: JsonObject, question: JsonObject): string | undefined {
+export function objection(
+  connection: ServedConnection,
+  permitted: JsonObject,
+  question: JsonObject,
+): string | undefined {
   const { method, params } = question;
   const capability = isQuestionMethod(method) ? CAPABILITY_OF[method] : undefined;
-  if (!capability) return `${connection.label} asked something this server does not know (${String(method).slice(0, 60)}).`;
+  if (!capability)
+    return `${connection.label} asked something this server does not know (${String(method).slice(0, 60)}).`;
   const declared = permitted[capability];
   const mode = isObject(params) && params["mode"] === "url" ? "url" : "form";
   if (isObject(declared) && (capability !== "elicitation" || takesMode(declared, mode))) return undefined;
@@ -59,4 +69,5 @@ function hostOf(url: unknown): string | undefined {
 
 const isQuestionMethod = (method: unknown): method is Question["method"] =>
   typeof method === "string" && Object.hasOwn(CAPABILITY_OF, method);
-const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

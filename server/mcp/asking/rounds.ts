@@ -7,7 +7,13 @@
  * legacy -> modern     `input_required` is returned to the SDK, which asks over the session and comes back
  * legacy -> legacy     the question goes to the caller's session at once
  */
-import { ProtocolError, ProtocolErrorCode, type Server, type ServerContext, type StandardSchemaV1 } from "@modelcontextprotocol/server";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+  type StandardSchemaV1,
+} from "@modelcontextprotocol/server";
 import type { JsonObject, Outcome, Question } from "../../../adapters/contract.ts";
 import type { ServedConnection } from "../../connections/types.ts";
 import { ERRORS, JackfieldError } from "../../errors.ts";
@@ -47,10 +53,11 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
   const leg = legOf(ctx, transparent, face.log);
   const owner = `${caller.principal.key}|${caller.endpoint.id}`;
   let asker: ServedConnection | undefined;
-  const reachOf = (legNow: Leg, park?: (question: Question) => Promise<JsonObject>) => (connection: ServedConnection) => {
-    asker = connection;
-    return reach(face, request, connection, legNow, given, park);
-  };
+  const reachOf =
+    (legNow: Leg, park?: (question: Question) => Promise<JsonObject>) => (connection: ServedConnection) => {
+      asker = connection;
+      return reach(face, request, connection, legNow, given, park);
+    };
   try {
     let turn: Turn;
     if (given.parked !== undefined) {
@@ -95,7 +102,9 @@ function givenState(request: Conduct, face: Face): Given {
   // A transparent endpoint hands the upstream's own state through, and takes it back as it is.
   if (state === undefined && caller.toolset.transparent) return { ...base, upstream: sealed, refusedNow: refused };
   if (!state) {
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", { reason: "invalid_request_state" });
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
+      reason: "invalid_request_state",
+    });
   }
   return {
     ...base,
@@ -119,7 +128,8 @@ function reach(
   const capabilities = permittedCapabilities(connection, transparent, { ...server.getClientCapabilities() });
   const logLevel = session ? session.logLevel : requestedLogLevel(ctx);
   let refused = false;
-  const put = park ?? ((question) => ctx.mcpReq.send(toRequest(question), anything, { timeout: face.gateway.timeouts.maxMs }));
+  const put =
+    park ?? ((question) => ctx.mcpReq.send(toRequest(question), anything, { timeout: face.gateway.timeouts.maxMs }));
   const ask = async (question: Question) => {
     const no = objection(connection, capabilities, { ...question });
     if (no || refused) throw new JackfieldError("asked_and_refused", no ? { text: no } : {});

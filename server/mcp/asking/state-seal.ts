@@ -28,7 +28,9 @@ const LIFETIME_MS = 10 * 60_000;
 /** Makes the seal of one deployment; every replica with the same key opens it. */
 export function createStateSeal(keyring: Keyring, clock: () => number): StateSeal {
   const bound = (caller: GatewayCaller, subject: string, args: unknown) => {
-    const digest = createHash("sha256").update(JSON.stringify(args ?? {})).digest("hex");
+    const digest = createHash("sha256")
+      .update(JSON.stringify(args ?? {}))
+      .digest("hex");
     return `request-state|${caller.principal.key}|${caller.endpoint.id}|${subject}|${digest}`;
   };
   return {

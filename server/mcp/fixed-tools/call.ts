@@ -8,7 +8,11 @@ import type { Face } from "../face.ts";
 import type { FixedCall } from "./index.ts";
 
 /** Calls the named tool through the one pipeline; an unknown name is a result that says how to find one. */
-export async function runToolCaller(face: Face, call: FixedCall, door: "tool_read" | "tool_write"): Promise<JsonObject> {
+export async function runToolCaller(
+  face: Face,
+  call: FixedCall,
+  door: "tool_read" | "tool_write",
+): Promise<JsonObject> {
   const given: JsonObject = typeof call.args === "object" && call.args !== null ? { ...call.args } : {};
   const name = given["name"];
   if (typeof name !== "string" || name === "") {

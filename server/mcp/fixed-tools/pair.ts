@@ -23,6 +23,9 @@ export function runPair(face: Face, { caller, args }: FixedCall): Promise<JsonOb
     durationMs: 0,
   });
   return Promise.resolve(
-    failure("pairing_unavailable", `${ERRORS.pairing_unavailable.text} ${reason} Ask an administrator to set the account up.`),
+    failure(
+      "pairing_unavailable",
+      `${ERRORS.pairing_unavailable.text} ${reason} Ask an administrator to set the account up.`,
+    ),
   );
 }

@@ -14,7 +14,10 @@ export async function runToolSearch(face: Face, { caller, session, ctx, args }: 
   const { result, activate } = answerToolSearch(args, { toolset, active, activation });
   if (!activation || activate.length === 0) return result;
   const pinned = new Set(endpoint.config.pin);
-  const added = await face.activations.activate(place, activate.filter((name) => !pinned.has(name)));
+  const added = await face.activations.activate(
+    place,
+    activate.filter((name) => !pinned.has(name)),
+  );
   if (added.length === 0) return result;
   // Once, and first: on the open stream, else on the call's own (design section 6).
   const reached = face.notifier.listChanged("tools", place.endpointId, place.holderKey);

@@ -34,7 +34,12 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
   const sweeper = setInterval(() => void sweep(), SWEEP_EVERY_MS);
   sweeper.unref();
 
-  async function serve(caller: GatewayCaller, request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+  async function serve(
+    caller: GatewayCaller,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: unknown,
+  ): Promise<void> {
     const id = header(request, "mcp-session-id");
     if (request.method === "POST" && id === undefined) {
       const asked = requestId(body);
@@ -43,11 +48,15 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
     }
     const session = id === undefined ? undefined : await find(caller, id);
     // Some clients take any 404 or 400 on a GET for the loss of the whole connection (research, client quirks).
-    if (!session && request.method === "GET") return refuse(response, "method_not_allowed", { headers: { allow: "POST" } });
-    if (!session) return refuse(response, id === undefined ? "session_required" : "session_not_found", { id: requestId(body) });
+    if (!session && request.method === "GET")
+      return refuse(response, "method_not_allowed", { headers: { allow: "POST" } });
+    if (!session)
+      return refuse(response, id === undefined ? "session_required" : "session_not_found", { id: requestId(body) });
     session.usedAt = face.clock();
     if (Array.isArray(body) && session.row.protocolVersion !== BATCHING) {
-      return refuse(response, "invalid_request", { text: "Batches were removed from MCP in 2025-06-18; send one message at a time." });
+      return refuse(response, "invalid_request", {
+        text: "Batches were removed from MCP in 2025-06-18; send one message at a time.",
+      });
     }
     await records.touch(session.row);
     if (request.method === "DELETE") {
@@ -86,7 +95,9 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
       const session = await found;
       const { row } = session;
       const own =
-        row.principalKey === caller.principal.key && row.clientKey === caller.principal.clientKey && row.endpointId === caller.endpoint.id;
+        row.principalKey === caller.principal.key &&
+        row.clientKey === caller.principal.clientKey &&
+        row.endpointId === caller.endpoint.id;
       return own ? session : undefined;
     } catch (error) {
       if (error instanceof JackfieldError && error.code === "session_not_found") return undefined;
@@ -96,7 +107,11 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
 
   async function revive(caller: GatewayCaller, id: string): Promise<LegacySession> {
     const row = await records.find(id);
-    const own = row && row.principalKey === caller.principal.key && row.clientKey === caller.principal.clientKey && row.endpointId === caller.endpoint.id;
+    const own =
+      row &&
+      row.principalKey === caller.principal.key &&
+      row.clientKey === caller.principal.clientKey &&
+      row.endpointId === caller.endpoint.id;
     if (!row || !own) throw new JackfieldError("session_not_found");
     const { session, answer } = await openSession(face, caller, id, row, dutiesOf(row), "revived");
     await settleRevived(session, caller, answer);
@@ -115,18 +130,32 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
         .use(connection, caller.principal.key, async (upstream) => {
           for (const uri of uris) await upstream.subscribe?.(uri, holder);
         })
-        .catch((error: unknown) => face.log.warn({ connection: connection.slug, reason: String(error) }, "a revived session could not subscribe again"));
+        .catch((error: unknown) =>
+          face.log.warn(
+            { connection: connection.slug, reason: String(error) },
+            "a revived session could not subscribe again",
+          ),
+        );
     }
   }
 
   function remember(session: LegacySession): void {
     live.set(session.id, Promise.resolve(session));
     settled.set(session.id, session);
-    const forget = face.notifier.addSession({ place: session.place, streaming: session.view.streaming, send: session.send });
+    const forget = face.notifier.addSession({
+      place: session.place,
+      streaming: session.view.streaming,
+      send: session.send,
+    });
     leaving.set(session.id, forget);
   }
 
-  async function stream(caller: GatewayCaller, session: LegacySession, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function stream(
+    caller: GatewayCaller,
+    session: LegacySession,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const closed = session.openStream();
     response.once("close", closed);
     try {
@@ -155,13 +184,17 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
     for (const session of settled.values()) {
       if (session.busy() === 0 && session.usedAt <= limit) await putAway(session);
     }
-    await records.sweep().catch((error: unknown) => face.log.warn({ reason: String(error) }, "old sessions could not be deleted"));
+    await records
+      .sweep()
+      .catch((error: unknown) => face.log.warn({ reason: String(error) }, "old sessions could not be deleted"));
   }
 
   const leaving = new Map<string, () => void>();
   const dutiesOf = (row: LegacySession["row"]) => ({
     keep: (change: Parameters<typeof records.update>[1]) => {
-      records.update(row, change).catch((error: unknown) => face.log.warn({ reason: String(error) }, "a session's record could not be written"));
+      records
+        .update(row, change)
+        .catch((error: unknown) => face.log.warn({ reason: String(error) }, "a session's record could not be written"));
     },
   });
 

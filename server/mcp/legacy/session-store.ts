@@ -13,7 +13,11 @@ const TOUCH_EVERY_MS = 5 * 60_000;
 
 export interface SessionStore {
   /** Makes the record and the id of a new session. */
-  create(caller: GatewayCaller, initialize: JsonObject, protocolVersion: string): Promise<{ id: string; row: McpSessionRow }>;
+  create(
+    caller: GatewayCaller,
+    initialize: JsonObject,
+    protocolVersion: string,
+  ): Promise<{ id: string; row: McpSessionRow }>;
   /** Undefined where the id is unknown, closed or too old. */
   find(id: string): Promise<McpSessionRow | undefined>;
   touch(row: McpSessionRow): Promise<void>;
@@ -63,7 +67,9 @@ export function createSessionStore(store: Store, clock: () => number): SessionSt
     },
     async sweep() {
       const old = new Date(clock() - SESSION_IDLE_MS);
-      await mcpSessions.destroy({ where: { [Op.or]: [{ lastSeenAt: { [Op.lt]: old } }, { closedAt: { [Op.not]: null } }] } });
+      await mcpSessions.destroy({
+        where: { [Op.or]: [{ lastSeenAt: { [Op.lt]: old } }, { closedAt: { [Op.not]: null } }] },
+      });
     },
   };
 }

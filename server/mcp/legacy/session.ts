@@ -58,11 +58,15 @@ export async function openSession(
     },
   };
   const server: Server = buildServer(face, caller, view);
-  const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id, maxRequestBodySize: 4 * 1024 * 1024 });
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: () => id,
+    maxRequestBodySize: 4 * 1024 * 1024,
+  });
   const onError = (error: Error) => face.log.debug({ session: row.id, reason: error.message }, "legacy session");
   server.onerror = onError;
   await server.connect(transport);
-  const play = (body: JsonObject) => transport.handleRequest(playedRequest(id, row.protocolVersion), { authInfo: authInfoOf(caller), parsedBody: body });
+  const play = (body: JsonObject) =>
+    transport.handleRequest(playedRequest(id, row.protocolVersion), { authInfo: authInfoOf(caller), parsedBody: body });
   const answer = await play({ jsonrpc: "2.0", id: initializeId, method: "initialize", params: row.initialize });
 
   const session: LegacySession = {
@@ -75,7 +79,10 @@ export async function openSession(
     async handle(by, request, body) {
       requests += 1;
       try {
-        return await transport.handleRequest(request, { authInfo: authInfoOf(by), ...(body === undefined ? {} : { parsedBody: body }) });
+        return await transport.handleRequest(request, {
+          authInfo: authInfoOf(by),
+          ...(body === undefined ? {} : { parsedBody: body }),
+        });
       } finally {
         requests -= 1;
       }

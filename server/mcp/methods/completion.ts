@@ -2,8 +2,8 @@
 import type { Server } from "@modelcontextprotocol/server";
 import { JackfieldError } from "../../errors.ts";
 import { useItem } from "../../gateway/item.ts";
-import { callerOf, type Face, paramsOf, type SessionView } from "../face.ts";
 import { parsePublicTemplate } from "../../gateway/uris.ts";
+import { callerOf, type Face, paramsOf, type SessionView } from "../face.ts";
 import { findPrompt } from "./prompts.ts";
 import { findTemplate } from "./resources.ts";
 
@@ -23,11 +23,15 @@ export function serveCompletion(face: Face, server: Server, session: SessionView
       connection: target.connection,
       item: target.item,
       reach: {
-        caller: { key: toolset.transparent && session ? `session:${session.id}` : caller.principal.key, capabilities: {} },
+        caller: {
+          key: toolset.transparent && session ? `session:${session.id}` : caller.principal.key,
+          capabilities: {},
+        },
         signal: ctx.mcpReq.signal,
       },
       work: (upstream, call) => {
-        if (!upstream.complete) throw new JackfieldError("not_found", { text: `${target.connection.label} offers no completions.` });
+        if (!upstream.complete)
+          throw new JackfieldError("not_found", { text: `${target.connection.label} offers no completions.` });
         return upstream.complete({ ...paramsOf(request), ref: target.ref }, call);
       },
     });

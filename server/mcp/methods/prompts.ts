@@ -18,7 +18,11 @@ interface VisiblePrompt {
 /** Sets the handlers of the prompts on one server object. */
 export function servePrompts(face: Face, server: Server, session: SessionView | undefined): void {
   server.setRequestHandler("prompts/list", (request, ctx) => {
-    const { items, nextCursor } = page(visiblePrompts(callerOf(ctx).toolset), (prompt) => prompt.name, paramsOf(request)["cursor"]);
+    const { items, nextCursor } = page(
+      visiblePrompts(callerOf(ctx).toolset),
+      (prompt) => prompt.name,
+      paramsOf(request)["cursor"],
+    );
     const prompts = items.map((prompt) => ({ ...prompt.definition, name: prompt.name }));
     return { prompts, ...(nextCursor === undefined ? {} : { nextCursor }) };
   });
@@ -26,19 +30,22 @@ export function servePrompts(face: Face, server: Server, session: SessionView | 
     const caller = callerOf(ctx);
     const { name, arguments: args } = request.params;
     const prompt = findPrompt(caller.toolset, name);
-    const result = await conduct(face, { server, ctx, session, caller, subject: name, args, results: false }, (reachOf) =>
-      useItem(face.gateway, {
-        caller,
-        door: "prompt",
-        connection: prompt.connection,
-        item: prompt.own,
-        args: { ...args },
-        reach: reachOf(prompt.connection),
-        work: (upstream, call) => {
-          if (!upstream.getPrompt) throw unknownPrompt(name);
-          return upstream.getPrompt(prompt.own, args, call);
-        },
-      }),
+    const result = await conduct(
+      face,
+      { server, ctx, session, caller, subject: name, args, results: false },
+      (reachOf) =>
+        useItem(face.gateway, {
+          caller,
+          door: "prompt",
+          connection: prompt.connection,
+          item: prompt.own,
+          args: { ...args },
+          reach: reachOf(prompt.connection),
+          work: (upstream, call) => {
+            if (!upstream.getPrompt) throw unknownPrompt(name);
+            return upstream.getPrompt(prompt.own, args, call);
+          },
+        }),
     );
     return { messages: [], ...result };
   });
@@ -51,7 +58,8 @@ export function findPrompt(toolset: Toolset, name: string): VisiblePrompt {
   return prompt;
 }
 
-const unknownPrompt = (name: string) => new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt "${name.slice(0, 80)}"`);
+const unknownPrompt = (name: string) =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt "${name.slice(0, 80)}"`);
 
 function visiblePrompts(toolset: Toolset): VisiblePrompt[] {
   const visible: VisiblePrompt[] = [];

@@ -5,9 +5,9 @@ import type { ServedConnection } from "../../connections/types.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { useItem } from "../../gateway/item.ts";
 import type { Toolset } from "../../gateway/toolset.ts";
+import { matchesTemplate, parsePublicUri, publicTemplate, publicUri } from "../../gateway/uris.ts";
 import { conduct } from "../asking/rounds.ts";
 import { callerOf, type Face, paramsOf, type SessionView } from "../face.ts";
-import { matchesTemplate, parsePublicUri, publicTemplate, publicUri } from "../../gateway/uris.ts";
 import { page } from "./pages.ts";
 
 /** Sets the handlers of the resources on one server object. */
@@ -15,7 +15,10 @@ export function serveResources(face: Face, server: Server, session: SessionView 
   server.setRequestHandler("resources/list", (request, ctx) => {
     const resources = visible(callerOf(ctx).toolset, "resources", "uri", publicUri);
     const { items, nextCursor } = page(resources, (item) => item.uri, paramsOf(request)["cursor"]);
-    return { resources: items.map((item) => ({ name: item.uri, ...item })), ...(nextCursor === undefined ? {} : { nextCursor }) };
+    return {
+      resources: items.map((item) => ({ name: item.uri, ...item })),
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+    };
   });
   server.setRequestHandler("resources/templates/list", (request, ctx) => {
     const templates = visible(callerOf(ctx).toolset, "templates", "uriTemplate", publicTemplate);
@@ -27,18 +30,21 @@ export function serveResources(face: Face, server: Server, session: SessionView 
     const caller = callerOf(ctx);
     const { uri } = request.params;
     const { connection, own } = findResource(caller.toolset, uri);
-    const result = await conduct(face, { server, ctx, session, caller, subject: uri, args: {}, results: false }, (reachOf) =>
-      useItem(face.gateway, {
-        caller,
-        door: "resource",
-        connection,
-        item: own,
-        reach: reachOf(connection),
-        work: (upstream, call) => {
-          if (!upstream.readResource) throw unknownResource(uri);
-          return upstream.readResource(own, call);
-        },
-      }),
+    const result = await conduct(
+      face,
+      { server, ctx, session, caller, subject: uri, args: {}, results: false },
+      (reachOf) =>
+        useItem(face.gateway, {
+          caller,
+          door: "resource",
+          connection,
+          item: own,
+          reach: reachOf(connection),
+          work: (upstream, call) => {
+            if (!upstream.readResource) throw unknownResource(uri);
+            return upstream.readResource(own, call);
+          },
+        }),
     );
     return { contents: [], ...withPublicContents(result, caller, connection) };
   });
@@ -71,7 +77,10 @@ export function findResource(toolset: Toolset, uri: string): { connection: Serve
 }
 
 /** A template by its own address, for completions. @throws ProtocolError -32602 where the caller cannot see it */
-export function findTemplate(toolset: Toolset, address: { slug?: string; uri: string }): { connection: ServedConnection; own: string } {
+export function findTemplate(
+  toolset: Toolset,
+  address: { slug?: string; uri: string },
+): { connection: ServedConnection; own: string } {
   for (const connection of toolset.served.values()) {
     if (!toolset.transparent && connection.slug !== address.slug) continue;
     const known = connection.templates.some((template) => template["uriTemplate"] === address.uri);

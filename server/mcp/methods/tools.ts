@@ -21,7 +21,8 @@ export function serveTools(face: Face, server: Server, session: SessionView | un
   server.setRequestHandler("tools/call", async (request, ctx) => {
     const params = paramsOf(request);
     const name = params["name"];
-    if (typeof name !== "string") throw new ProtocolError(ProtocolErrorCode.InvalidParams, "params.name must be a string");
+    if (typeof name !== "string")
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "params.name must be a string");
     return asCallResult(await call(face, server, session, ctx, name, params["arguments"]));
   });
 }
@@ -35,7 +36,8 @@ async function listTools(face: Face, caller: GatewayCaller): Promise<ToolDefinit
   if (endpoint.config.discovery === "listed") return [...fixed, ...approved.map((entry) => entry.listed)];
   const shown = new Set(endpoint.config.pin);
   if (endpoint.config.activation === "on") {
-    for (const name of await face.activations.active({ endpointId: endpoint.id, holderKey: caller.holderKey })) shown.add(name);
+    for (const name of await face.activations.active({ endpointId: endpoint.id, holderKey: caller.holderKey }))
+      shown.add(name);
   }
   return [...fixed, ...approved.filter((entry) => shown.has(entry.name)).map((entry) => entry.listed)];
 }
@@ -49,7 +51,9 @@ async function call(
   args: unknown,
 ): Promise<JsonObject> {
   const caller = callerOf(ctx);
-  const fixed = caller.toolset.transparent ? undefined : runFixedTool(face, { server, session, ctx, caller, name, args });
+  const fixed = caller.toolset.transparent
+    ? undefined
+    : runFixedTool(face, { server, session, ctx, caller, name, args });
   if (fixed) return fixed;
   face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
   return conduct(face, { server, ctx, session, caller, subject: name, args, results: true }, (reachOf) =>
@@ -59,5 +63,8 @@ async function call(
 
 // The SDK's types name the fields it knows; an upstream's definitions and results carry more, and all of it passes.
 type ListedTool = { name: string; inputSchema: { type: "object"; [key: string]: unknown } };
-const asListed = (tool: ToolDefinition): ListedTool => ({ ...tool, inputSchema: { ...tool.inputSchema, type: "object" } });
+const asListed = (tool: ToolDefinition): ListedTool => ({
+  ...tool,
+  inputSchema: { ...tool.inputSchema, type: "object" },
+});
 const asCallResult = (result: JsonObject): JsonObject & { content: [] } => ({ content: [], ...result });

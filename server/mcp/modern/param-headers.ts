@@ -11,7 +11,11 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 const INTEGER = /^-?\d+$/;
 
 /** One sentence where a declared header is missing, malformed or differs from the argument; else undefined. */
-export function paramHeaderProblem(caller: GatewayCaller, params: JsonObject, headers: IncomingHttpHeaders): string | undefined {
+export function paramHeaderProblem(
+  caller: GatewayCaller,
+  params: JsonObject,
+  headers: IncomingHttpHeaders,
+): string | undefined {
   const entry = typeof params["name"] === "string" ? caller.toolset.byName.get(params["name"]) : undefined;
   if (!entry || entry.tool.state !== "approved") return undefined;
   const args = isObject(params["arguments"]) ? params["arguments"] : {};
@@ -62,4 +66,5 @@ function same(sent: string, value: unknown): boolean {
   return sent === String(value);
 }
 
-const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -52,7 +52,8 @@ export function createModernFace(face: Face): ModernFace {
       }
       const problem = method === "tools/call" ? paramHeaderProblem(caller, paramsOf(body), request.headers) : undefined;
       if (problem) return answerError(response, 400, HEADER_MISMATCH, problem, requestId(body));
-      const unsubscribe = method === "subscriptions/listen" ? await subscribeUpstream(caller, paramsOf(body), request) : undefined;
+      const unsubscribe =
+        method === "subscriptions/listen" ? await subscribeUpstream(caller, paramsOf(body), request) : undefined;
       try {
         const authInfo = authInfoOf(caller);
         await serveWeb(request, response, body, (web) => handlerFor(caller).fetch(web, { authInfo, parsedBody: body }));
@@ -67,7 +68,11 @@ export function createModernFace(face: Face): ModernFace {
   };
 
   /** Resource subscriptions of a listen stream are held upstream for as long as the stream is open. */
-  async function subscribeUpstream(caller: GatewayCaller, params: JsonObject, request: IncomingMessage): Promise<() => Promise<void>> {
+  async function subscribeUpstream(
+    caller: GatewayCaller,
+    params: JsonObject,
+    request: IncomingMessage,
+  ): Promise<() => Promise<void>> {
     const wanted = subscriptionsOf(params);
     const held: (() => Promise<void>)[] = [];
     if (!caller.toolset.transparent) return async () => {};
@@ -77,7 +82,9 @@ export function createModernFace(face: Face): ModernFace {
       const use = (work: "subscribe" | "unsubscribe") =>
         face.gateway.sessions
           .use(connection, caller.principal.key, async (upstream) => upstream[work]?.(own, holder))
-          .catch((error: unknown) => face.log.warn({ connection: connection.slug, reason: String(error) }, `could not ${work} upstream`));
+          .catch((error: unknown) =>
+            face.log.warn({ connection: connection.slug, reason: String(error) }, `could not ${work} upstream`),
+          );
       await use("subscribe");
       held.push(() => use("unsubscribe"));
     }
@@ -98,11 +105,20 @@ function paramsOf(body: unknown): JsonObject {
 
 function subscriptionsOf(params: JsonObject): string[] {
   const wanted = params["notifications"];
-  const uris = typeof wanted === "object" && wanted !== null && "resourceSubscriptions" in wanted ? wanted.resourceSubscriptions : [];
+  const uris =
+    typeof wanted === "object" && wanted !== null && "resourceSubscriptions" in wanted
+      ? wanted.resourceSubscriptions
+      : [];
   return Array.isArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, 100) : [];
 }
 
-function answerError(response: ServerResponse, status: number, code: number, message: string, id: string | number | null): void {
+function answerError(
+  response: ServerResponse,
+  status: number,
+  code: number,
+  message: string,
+  id: string | number | null,
+): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify({ jsonrpc: "2.0", error: { code, message }, id }));
 }
