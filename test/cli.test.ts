@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { clientConfigurations } from "../server/cli/client-config.ts";
-import { runToEnd } from "./fixtures/command.ts";
+import { run, runToEnd } from "./fixtures/command.ts";
 
 describe("the command line", () => {
   let folder: string;
@@ -136,6 +136,13 @@ describe("the command line", () => {
     assert.ok(ids(await json("token", "list", "--organization", "acme")).includes(made.id));
     assert.ok(!ids(await json("token", "list")).includes(made.id));
     assert.equal((await jackfield("organization", "create", "acme")).code, 1);
+  });
+
+  it("ends quietly where its reader goes away", async () => {
+    const listing = run(["token", "list"], env);
+    listing.child.stdout?.destroy();
+    const { code, stderr } = await listing.end;
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   });
 
   it("prints an empty audit as no lines", async () => {

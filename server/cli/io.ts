@@ -26,6 +26,7 @@ export interface CliIo {
 
 /** The real process as a `CliIo`. */
 export function processIo(createApp: CliIo["createApp"]): CliIo {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", readerGone);
   return {
     env: process.env,
     out: (text) => {
@@ -37,4 +38,9 @@ export function processIo(createApp: CliIo["createApp"]): CliIo {
     terminal: process.stdout.isTTY === true,
     createApp,
   };
+}
+
+/** Whoever read along (`| head`, a closed terminal) may go at any time; that ends neither a command nor the server. */
+function readerGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
 }

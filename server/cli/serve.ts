@@ -1,5 +1,6 @@
 /** `serve`: first start where needed, then the server until a signal ends it. */
 
+import { closeSync, openSync } from "node:fs";
 import type { Command } from "commander";
 import { readConfig } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
@@ -23,12 +24,12 @@ export function addServe(program: Command, io: CliIo): void {
       const config = readConfig(io.env);
       const log = createLog(config);
       const start = await prepareStart(config, io);
-      const stop = untilStopped();
+      const stop = untilStopped(io.terminal);
       const app = await io.createApp({ config, log });
       try {
         const { url } = await app.listen();
         announce(io, url, start, options.json === true);
-        await reloadOnHangup(app, log, stop.asked);
+        await reloadOnHangup(app, io, log, stop.asked);
         log.info({ signal: await stop.asked }, "stopping");
       } finally {
         stop.release();
@@ -38,9 +39,10 @@ export function addServe(program: Command, io: CliIo): void {
 }
 
 /** Reads the files again on each SIGHUP until the server stops. A wrong file changes nothing but the log. */
-async function reloadOnHangup(app: ServedApp, log: Log, stopped: Promise<unknown>): Promise<void> {
+async function reloadOnHangup(app: ServedApp, io: CliIo, log: Log, stopped: Promise<unknown>): Promise<void> {
   let last: Promise<void> = Promise.resolve();
   const reload = () => {
+    if (io.terminal && terminalGone()) return;
     last = last
       .then(() => app.reload())
       .then(
@@ -58,8 +60,21 @@ async function reloadOnHangup(app: ServedApp, log: Log, stopped: Promise<unknown
   }
 }
 
-/** Listens for SIGTERM and SIGINT from now on; a second one, later than a doubled first, ends the process at once. */
-function untilStopped(): { asked: Promise<string>; release(): void } {
+/**
+ * The system sends SIGHUP to what runs in a terminal when its window is closed, too. The terminal is gone then, and
+ * nobody could stop the server with Ctrl-C any more.
+ */
+function terminalGone(): boolean {
+  try {
+    closeSync(openSync("/dev/tty", "r"));
+    return false;
+  } catch (error) {
+    return error instanceof Error;
+  }
+}
+
+/** Listens for SIGTERM and SIGINT (and for the end of its terminal) from now on; a second one, later than a doubled first, ends the process at once. */
+function untilStopped(terminal: boolean): { asked: Promise<string>; release(): void } {
   const { promise, resolve } = Promise.withResolvers<string>();
   let askedAt: number | undefined;
   const ask = (signal: string) => {
@@ -67,11 +82,16 @@ function untilStopped(): { asked: Promise<string>; release(): void } {
     askedAt ??= performance.now();
     resolve(signal);
   };
+  const hangUp = () => {
+    if (terminal && terminalGone()) ask("SIGHUP");
+  };
+  process.on("SIGHUP", hangUp);
   process.on("SIGTERM", ask);
   process.on("SIGINT", ask);
   return {
     asked: promise,
     release: () => {
+      process.off("SIGHUP", hangUp);
       process.off("SIGTERM", ask);
       process.off("SIGINT", ask);
     },
