@@ -24,6 +24,7 @@ export function addOrganizationCreate(parent: Command, io: CliIo): void {
         if (options.json) return printJson(io, { slug, ...made });
         io.out(`Made the organization ${slug} with the environment main and the endpoint default.\n`);
         io.out(`Its connections are files under organizations/${slug}/ in the configuration directory.\n`);
+        io.out("A running server serves it from its next SIGHUP on.\n");
       }),
     );
 }
