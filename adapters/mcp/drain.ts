@@ -4,11 +4,13 @@ import { type JsonObject, type Log, UpstreamError } from "../contract.ts";
 const MAX_ITEMS = 10_000;
 const MAX_PAGES = 1_000;
 const MAX_BYTES = 32 * 1024 * 1024;
+/** Milliseconds for all pages together. */
+const MAX_MS = 120_000;
 
 /**
  * Drains every page through `page(cursor)` and returns the items under `key`, each object once by `identity`.
  * A cursor seen before ends the list with what is there: the upstream ignores cursors. A list with ever new cursors
- * is an `upstream_protocol` error past 10,000 items, 1,000 pages or 32 MiB.
+ * is an `upstream_protocol` error past 10,000 items, 1,000 pages, 32 MiB or two minutes.
  */
 export async function drain(options: {
   key: string;
@@ -19,6 +21,7 @@ export async function drain(options: {
   const { key, identity, page, log } = options;
   const items = new Map<string, JsonObject>();
   const cursors = new Set<string>();
+  const started = performance.now();
   let bytes = 0;
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
@@ -41,7 +44,7 @@ export async function drain(options: {
       log.warn({ list: key, pages }, "the service repeats a cursor; the list ends here");
       break;
     }
-    if (pages >= MAX_PAGES) throw endless(key);
+    if (pages >= MAX_PAGES || performance.now() - started > MAX_MS) throw endless(key);
     cursors.add(next);
     cursor = next;
   }

@@ -91,7 +91,13 @@ export class Peer {
       // An event source reconnects by itself, to a server that has forgotten our handshake.
       if (error instanceof SseError) peer.close().catch((late) => context.log.debug({ late }, "closing failed"));
     };
+    // The probe before the handshake heeds no signal, only the end of its transport.
+    const stop = () => {
+      transport.close().catch((error: unknown) => context.log.debug({ error }, "closing failed"));
+    };
+    context.signal.addEventListener("abort", stop, { once: true });
     try {
+      context.signal.throwIfAborted();
       await client.connect(transport, {
         timeout: options.timeoutMs,
         signal: context.signal,
@@ -100,6 +106,8 @@ export class Peer {
     } catch (error) {
       await transport.close();
       throw error;
+    } finally {
+      context.signal.removeEventListener("abort", stop);
     }
     return peer;
   }

@@ -21,12 +21,23 @@ import {
 /** A log that keeps what it was told. */
 export interface KeptLog extends Log {
   readonly entries: { level: string; details: object; message: string }[];
+  /** Resolves when something with these words in its message was logged. */
+  said(words: string): Promise<void>;
 }
 
 export function keptLog(): KeptLog {
   const entries: KeptLog["entries"] = [];
-  const at = (level: string) => (details: object, message: string) => void entries.push({ level, details, message });
-  return { entries, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const waiting: { words: string; resolve: () => void }[] = [];
+  const at = (level: string) => (details: object, message: string) => {
+    entries.push({ level, details, message });
+    for (const { words, resolve } of waiting) if (message.includes(words)) resolve();
+  };
+  const said = (words: string) =>
+    new Promise<void>((resolve) => {
+      if (entries.some(({ message }) => message.includes(words))) resolve();
+      else waiting.push({ words, resolve });
+    });
+  return { entries, said, debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** A context with everything an adapter may use; `over` replaces parts of it. */
