@@ -32,6 +32,7 @@ import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
 import { openStore, type Store } from "./store/database.ts";
+import { instanceIdOf } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
 import { openKeyring } from "./vault/keyring.ts";
 import { VERSION } from "./version.ts";
@@ -177,21 +178,12 @@ export async function createApp(options: AppOptions): Promise<App> {
       registry.close();
       await tokens.close();
       await audit.close();
+      await tokens.close();
       await egress.close();
       await shared.close();
       await store.close();
     },
   };
-}
-
-/** The id of this deployment, made by whoever starts first; all its replicas read the same. */
-async function instanceIdOf(store: Store): Promise<string> {
-  const key = "instance_id";
-  const [row] = await store.models.settings.findOrCreate({
-    where: { key },
-    defaults: { key, value: randomBytes(12).toString("base64url") },
-  });
-  return row.value;
 }
 
 function listening(http: Server, config: Config): Promise<{ address: string; port: number }> {
