@@ -65,7 +65,7 @@ type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
  */
 export class StreamTransport extends StreamableHTTPClientTransport {
   /** Requests without an answer yet, with what closes their stream. */
-  readonly #open = new Map<string | number, AbortController>();
+  readonly #open = new Map<string | number, AbortController | undefined>();
   #receiver: Receiver | undefined;
 
   override async send(message: JSONRPCMessage | JSONRPCMessage[], options?: SendOptions): Promise<void> {
@@ -79,13 +79,12 @@ export class StreamTransport extends StreamableHTTPClientTransport {
     const { id } = message;
     this.#watchAnswers();
     // A legacy server ends no stream of a cancelled request, so ours is closed once it has been told.
-    const abort = new AbortController();
+    // A modern one is told by the end of the stream itself, which the client sees to.
+    const abort = options?.requestSignal ? undefined : new AbortController();
     this.#open.set(id, abort);
-    const requestSignal = options?.requestSignal
-      ? AbortSignal.any([options.requestSignal, abort.signal])
-      : abort.signal;
+    const signals = abort ? { requestSignal: abort.signal } : {};
     try {
-      await super.send(message, { ...options, requestSignal, onRequestStreamEnd: () => this.#ended(id) });
+      await super.send(message, { ...options, ...signals, onRequestStreamEnd: () => this.#ended(id) });
     } catch (error) {
       this.#open.delete(id);
       throw error;
