@@ -81,6 +81,7 @@ export class StreamTransport extends StreamableHTTPClientTransport {
     // A legacy server ends no stream of a cancelled request, so ours is closed once it has been told.
     // A modern one is told by the end of the stream itself, which the client sees to.
     const abort = options?.requestSignal ? undefined : new AbortController();
+    options?.requestSignal?.addEventListener("abort", () => this.#open.delete(id), { once: true });
     this.#open.set(id, abort);
     const signals = abort ? { requestSignal: abort.signal } : {};
     try {
