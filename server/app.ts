@@ -26,6 +26,7 @@ import { createLegacyFace } from "./mcp/legacy/serve.ts";
 import { createModernFace } from "./mcp/modern/serve.ts";
 import { createNotifier } from "./mcp/notifier.ts";
 import { originsFor } from "./mcp/origins.ts";
+import { createTraffic } from "./mcp/traffic.ts";
 import { createAudit } from "./observe/audit.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
@@ -66,6 +67,8 @@ export interface App {
 
 const TIMEOUTS = { callMs: 120_000, maxMs: 15 * 60_000 };
 const PARKED_MS = 5 * 60_000;
+/** Milliseconds that calls in flight get to finish when the server stops. */
+const DRAIN_MS = 8_000;
 /** Idle keep-alive connections are kept longer than common load balancers keep theirs (60 s). */
 const KEEP_ALIVE_MS = 75_000;
 
@@ -81,9 +84,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const tokens = createAgentTokens({ store, bus: shared.bus, clock, log });
   const audit = createAudit({ store, keyring, log, clock });
   const listeners: Closed[] = [];
+  const services = [config.databaseUrl, config.redisUrl].flatMap(listenerOf);
   const egress = createEgress({
     allow: config.allowPrivateUpstreams,
-    closed: () => listeners,
+    closed: () => [...listeners, ...services],
     ...(options.resolver ? { resolver: options.resolver } : {}),
     keepAcrossOrigins: [HOP_HEADER],
   });
@@ -93,6 +97,11 @@ export async function createApp(options: AppOptions): Promise<App> {
     await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, env), "files", clock);
   };
   await publish();
+  const stopReloading = shared.bus.subscribe("reload", () => {
+    publish().catch((error: unknown) =>
+      log.error({ reason: String(error) }, "the configuration could not be read again"),
+    );
+  });
   const registry = createRegistry({ store, bus: shared.bus, log });
   await registry.ready;
 
@@ -130,20 +139,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
   };
+  const traffic = createTraffic();
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
   const changes = relayChanges(face, legacy);
-  let stopping = false;
-
   const express = mountRoutes({
-    mcp: { face, modern, legacy, tokens, origins: originsFor(config.host, config.publicUrl) },
+    trustedProxies: config.trustedProxies,
+    mcp: { face, modern, legacy, tokens, traffic, origins: originsFor(config.host, config.publicUrl) },
     readiness: {
       async problems() {
         const reachable = await store.ping().then(
           () => [],
           () => ["the database does not answer"],
         );
-        return stopping ? ["stopping", ...reachable] : reachable;
+        return traffic.stopping ? ["stopping", ...reachable] : reachable;
       },
     },
   });
@@ -163,11 +172,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     reload: publish,
     async close() {
-      stopping = true;
+      const drained = traffic.stop(DRAIN_MS);
       const closed = http.listening ? new Promise<void>((resolve) => http.close(() => resolve())) : Promise.resolve();
       http.closeIdleConnections();
-      // Streams end first, because a listener that waits for them would wait for ever.
       changes.close();
+      stopReloading();
+      await drained;
+      // Streams end before the listener, which would wait for them for ever.
       face.parking.close();
       await modern.close();
       await legacy.close();
@@ -178,12 +189,21 @@ export async function createApp(options: AppOptions): Promise<App> {
       registry.close();
       await tokens.close();
       await audit.close();
-      await tokens.close();
       await egress.close();
       await shared.close();
       await store.close();
     },
   };
+}
+
+/** Where a service of ours listens, as far as its URL says so: no connection may reach it. */
+function listenerOf(url: string | undefined): Closed[] {
+  if (url === undefined || !URL.canParse(url)) return [];
+  const { protocol, hostname, port } = new URL(url);
+  if (hostname === "") return [];
+  const standard = protocol.startsWith("redis") ? 6379 : 3306;
+  const hosts = hostname === "localhost" ? ["127.0.0.1", "::1"] : [hostname.replace(/^\[|\]$/g, "")];
+  return hosts.map((host) => ({ host, port: port === "" ? standard : Number(port) }));
 }
 
 function listening(http: Server, config: Config): Promise<{ address: string; port: number }> {
@@ -198,6 +218,12 @@ function listening(http: Server, config: Config): Promise<{ address: string; por
 }
 
 function endpointUrl(config: Config, port: number): string {
-  const origin = config.publicUrl ?? `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+  const origin = config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`;
   return new URL("/mcp", origin).href;
+}
+
+/** Something to type into a client: a wildcard address is none. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
 }

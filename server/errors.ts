@@ -38,6 +38,7 @@ export const ERRORS = {
     text: "This request came through this server already: a connection leads back to it.",
   },
   too_many: { status: 503, rpc: -32603, text: "The server holds too many sessions or streams; try again later." },
+  stopping: { status: 503, rpc: -32603, text: "The server is stopping; send the request again." },
   internal: { status: 500, rpc: -32603, text: "Something went wrong in the proxy. The operator's log says what." },
 
   // A call

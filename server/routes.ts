@@ -5,15 +5,18 @@ import { refuse } from "./mcp/http.ts";
 import { type Readiness, serveHealth, serveReady } from "./observe/health.ts";
 
 export interface RouteParts {
+  /** What Express takes as `trust proxy`: whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
   readonly mcp: EndpointParts;
   readonly readiness: Readiness;
 }
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, mcp, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
+  app.set("trust proxy", [...trustedProxies]);
 
   app.get("/health", serveHealth);
   app.get("/ready", serveReady(readiness));

@@ -1,12 +1,13 @@
 /**
- * The tools one kind of caller may see at one endpoint. Compiled once per (environment revision, endpoint, scopes)
- * and shared; nothing else decides visibility (design section 4, step 2).
+ * The tools that can be seen at one endpoint. Compiled once per (environment revision, endpoint) and shared; nothing
+ * else decides visibility (design section 4, step 2). Scopes hide nothing: a call that lacks one is told which.
  */
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import type { JsonObject, ToolDefinition } from "../../adapters/contract.ts";
 import { compilePolicy, type Grant, grantOf, type Policy } from "../access/policy.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
-import type { Scope } from "../people/principal.ts";
+import { ownTerms, type SearchDocument } from "../search/documents.ts";
 import { buildIndex, type SearchIndex } from "../search/index.ts";
 import { type PropertyMap, portableSchema } from "./portable-schema.ts";
 
@@ -60,22 +61,25 @@ export interface Toolset {
   admits(connection: ServedConnection, kind: "resource" | "prompt", key: string): boolean;
   /** The search index, built on first use. */
   index(): SearchIndex;
+  /** Builds the index a little at a time, so that whoever searches first does not wait and nobody else does. */
+  warm(): Promise<void>;
 }
 
 export interface Toolsets {
-  for(environment: ServedEnvironment, endpoint: ServedEndpoint, scopes: ReadonlySet<Scope>): Toolset;
+  for(environment: ServedEnvironment, endpoint: ServedEndpoint): Toolset;
 }
 
 const CACHED = 256;
+/** Definitions tokenised between two turns of the event loop: about a millisecond. */
+const WARM_BATCH = 8;
 const NOTHING_RENAMED: PropertyMap = new Map();
 
 /** Keeps compiled toolsets, the least recently used dropped first. */
 export function createToolsets(): Toolsets {
   const cache = new Map<string, Toolset>();
   return {
-    for(environment, endpoint, scopes) {
-      const reach = `${scopes.has("mcp:read") ? "r" : ""}${scopes.has("mcp:write") ? "w" : ""}`;
-      const key = `${environment.revision}|${endpoint.id}|${reach}`;
+    for(environment, endpoint) {
+      const key = `${environment.revision}|${endpoint.id}`;
       let toolset = cache.get(key);
       if (toolset) cache.delete(key);
       else toolset = compile(environment, endpoint, key);
@@ -121,6 +125,7 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
       counts.set(entry.connection.slug, (counts.get(entry.connection.slug) ?? 0) + 1);
   }
   let index: SearchIndex | undefined;
+  const documents = () => entries.filter((entry) => entry.tool.state === "approved").map(documentOf);
   const toolset: Toolset = {
     revision: createHash("sha256").update(key).digest("base64url").slice(0, 22),
     transparent,
@@ -138,27 +143,36 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
       );
     },
     index() {
-      index ??= buildIndex(
-        entries
-          .filter((entry) => entry.tool.state === "approved")
-          .map((entry) => ({
-            name: entry.name,
-            connection: entry.connection.slug,
-            action: entry.action,
-            ...(entry.tool.definition.title ? { title: entry.tool.definition.title } : {}),
-            ...(entry.tool.definition.description ? { description: entry.tool.definition.description } : {}),
-            inputSchema: entry.listed.inputSchema,
-            connectionLabel: entry.connection.label,
-            connectionDescription: entry.connection.description,
-            aliases: entry.connection.aliases,
-            access: entry.class,
-            schemaHash: entry.tool.hash,
-          })),
-      );
+      index ??= buildIndex(documents());
       return index;
+    },
+    async warm() {
+      if (index) return;
+      for (const [at, document] of documents().entries()) {
+        ownTerms(document);
+        if (at % WARM_BATCH === WARM_BATCH - 1) await setImmediate();
+      }
+      toolset.index();
     },
   };
   return toolset;
+}
+
+function documentOf({ name, action, connection, tool, listed, class: access }: ToolEntry): SearchDocument {
+  const { title, description } = tool.definition;
+  return {
+    name,
+    connection: connection.slug,
+    action,
+    ...(title ? { title } : {}),
+    ...(description ? { description } : {}),
+    inputSchema: listed.inputSchema,
+    connectionLabel: connection.label,
+    connectionDescription: connection.description,
+    aliases: connection.aliases,
+    access,
+    schemaHash: tool.hash,
+  };
 }
 
 function toEntry(

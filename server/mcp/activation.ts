@@ -49,6 +49,8 @@ export function createActivations({
 
   const unsubscribe = bus.subscribe("activations", (message) => {
     const { endpointId, holderKey } = message;
+    // An empty message: some may have been lost, so nothing that is remembered can be relied on.
+    if (Object.keys(message).length === 0) cache.clear();
     if (message["origin"] === origin || typeof endpointId !== "string" || typeof holderKey !== "string") return;
     cache.delete(keyOf({ endpointId, holderKey }));
     for (const listener of listeners) listener({ endpointId, holderKey });

@@ -1,6 +1,6 @@
 /** Tells open streams what changed: what is served, what another process activated, what an upstream announced. */
 import type { Change } from "../../adapters/contract.ts";
-import type { ServedConnection, ServedEndpoint } from "../connections/types.ts";
+import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import type { Face } from "./face.ts";
 import type { LegacyFace } from "./legacy/serve.ts";
 import type { ListKind } from "./notifier.ts";
@@ -14,10 +14,18 @@ export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } 
   const gathered = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
+  /** Whoever searches next should not pay for the index. */
+  const warm = async (environment: ServedEnvironment) => {
+    for (const endpoint of environment.endpoints) await face.toolsets.for(environment, endpoint).warm();
+  };
+  for (const environment of registry.environments()) void warm(environment);
+
   const tell = () => {
     timer = undefined;
     for (const environmentId of gathered) {
-      for (const endpoint of registry.environment(environmentId)?.endpoints ?? []) {
+      const environment = registry.environment(environmentId);
+      if (environment) void warm(environment);
+      for (const endpoint of environment?.endpoints ?? []) {
         for (const kind of ["tools", "prompts", "resources"] as const) notifier.listChanged(kind, endpoint.id);
       }
     }

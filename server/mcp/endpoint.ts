@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
+import type { Request } from "express";
 import { JackfieldError } from "../errors.ts";
 import type { GatewayCaller } from "../gateway/caller.ts";
 import type { AgentTokens } from "../people/agent-tokens.ts";
@@ -15,6 +16,7 @@ import { readJson, refuse, requestId } from "./http.ts";
 import type { LegacyFace } from "./legacy/serve.ts";
 import type { ModernFace } from "./modern/serve.ts";
 import { type Origins, refusedHost, refusedOrigin } from "./origins.ts";
+import type { Traffic } from "./traffic.ts";
 
 export interface EndpointParts {
   readonly face: Face;
@@ -22,6 +24,7 @@ export interface EndpointParts {
   readonly legacy: LegacyFace;
   readonly tokens: AgentTokens;
   readonly origins: Origins;
+  readonly traffic: Traffic;
 }
 
 /** Which endpoint a URL names; undefined parts mean the defaults. */
@@ -36,7 +39,7 @@ const BEARER = /^Bearer +([^\s]+) *$/i;
 export async function serveMcp(
   parts: EndpointParts,
   address: Address,
-  request: IncomingMessage,
+  request: Request,
   response: ServerResponse,
 ): Promise<void> {
   try {
@@ -52,10 +55,11 @@ export async function serveMcp(
 async function serve(
   parts: EndpointParts,
   address: Address,
-  request: IncomingMessage,
+  request: Request,
   response: ServerResponse,
 ): Promise<void> {
   const { face, origins } = parts;
+  if (parts.traffic.stopping) return refuse(response, "stopping", { headers: { connection: "close" } });
   if (refusedHost(origins, request)) return refuse(response, "host_refused");
   if (refusedOrigin(origins, request)) return refuse(response, "origin_refused");
   if (!["POST", "GET", "DELETE"].includes(request.method ?? "")) {
@@ -83,6 +87,9 @@ async function serve(
     ...(mcpNameHeader === undefined ? {} : { mcpNameHeader }),
     ...(body === undefined ? {} : { body }),
   });
+  // Streams that only listen end when the server does; everything else may finish.
+  const leave = request.method === "POST" && !listens(body) ? parts.traffic.enter() : undefined;
+  if (leave) response.once("close", leave);
   if (route.kind === "legacy") await parts.legacy.serve({ ...caller, era: "legacy" }, request, response, body);
   else await parts.modern.serve({ ...caller, era: "modern" }, request, response, body);
   face.log.debug({ method: request.method, status: response.statusCode, era: route.kind }, "request");
@@ -91,7 +98,7 @@ async function serve(
 /** The principal behind the bearer token; where there is none the 401 has been sent. */
 async function authenticate(
   parts: EndpointParts,
-  request: IncomingMessage,
+  request: Request,
   response: ServerResponse,
 ): Promise<Principal | undefined> {
   const { authorization } = request.headers;
@@ -100,7 +107,7 @@ async function authenticate(
     return undefined;
   }
   const token = BEARER.exec(authorization)?.[1];
-  const ip = request.socket.remoteAddress;
+  const { ip } = request;
   const principal = token === undefined ? undefined : await parts.tokens.verify(token, ip === undefined ? {} : { ip });
   if (!principal) refuse(response, "token_invalid", { headers: challenge('error="invalid_token"') });
   return principal;
@@ -129,10 +136,14 @@ function callerFor(
     principal,
     endpoint,
     environment,
-    toolset: toolsets.for(environment, endpoint, principal.scopes),
+    toolset: toolsets.for(environment, endpoint),
     holderKey: createHash("sha256").update(`${principal.key}|${principal.clientKey}`).digest("hex"),
     ...(traceId ? { traceId } : {}),
   };
+}
+
+function listens(body: unknown): boolean {
+  return typeof body === "object" && body !== null && "method" in body && body.method === "subscriptions/listen";
 }
 
 function headerOf(request: IncomingMessage, name: string): string | undefined {

@@ -36,7 +36,8 @@ export function legOf(ctx: ServerContext, transparent: boolean, log: Log): Leg &
   heartbeat?.unref();
   return {
     signal: ctx.mcpReq.signal,
-    ...(token === undefined ? {} : { progress }),
+    // Also where the caller wants none: an upstream that reports progress is not given up for its silence.
+    progress,
     notify: (notification) => {
       if (!ended) send(notification.method, notification.params ?? {});
     },
