@@ -93,12 +93,11 @@ export function createActivations({
       const added = names.filter((name, index) => !before.has(name) && names.indexOf(name) === index);
       const at = new Date(now);
       for (const name of names) entries.set(name, { lastUsedAt: now, writtenAt: now });
-      const oldestFirst = [...entries].sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
+      const oldestFirst = [...entries]
+        .filter(([name]) => !names.includes(name))
+        .sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
       const dropped = oldestFirst
-        .filter(
-          ([name, entry], index) =>
-            !names.includes(name) && (index < entries.size - MOST_ACTIVE || now - entry.lastUsedAt >= IDLE_MS),
-        )
+        .filter(([, entry], index) => index < entries.size - MOST_ACTIVE || now - entry.lastUsedAt >= IDLE_MS)
         .map(([name]) => name);
       for (const name of dropped) entries.delete(name);
       await store.transaction(async (transaction) => {

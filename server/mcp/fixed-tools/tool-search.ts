@@ -80,7 +80,7 @@ export function answerToolSearch(args: unknown, context: SearchContext): SearchO
     const known = connectionsLine(context.toolset, 400);
     return refusal(`Unknown connection "${selected.unknown}".${close}${known ? ` Connected: ${known}.` : ""}`);
   }
-  if (read.select !== undefined) return answerSelect(read.select, context);
+  if (read.select !== undefined) return answerSelect(read.select, read.activate, context);
   if (read.queries.length === 0 && read.connections.length === 0) return answerOverview(context);
   return answerQueries(read, selected.slugs, context);
 }
@@ -95,7 +95,7 @@ function searchable(toolset: ToolsetView, name: string): SearchedTool | undefine
   return tool !== undefined && tool.tool.state === "approved" ? tool : undefined;
 }
 
-function answerSelect(names: readonly string[], context: SearchContext): SearchOutcome {
+function answerSelect(names: readonly string[], activate: boolean, context: SearchContext): SearchOutcome {
   const { toolset } = context;
   const states = statesOf(toolset);
   const found: SearchedTool[] = [];
@@ -127,7 +127,7 @@ function answerSelect(names: readonly string[], context: SearchContext): SearchO
         ? "Definitions that did not fit are signatures; select one tool at a time for its whole definition."
         : undefined,
   });
-  return { result, activate: activatable(shown, context, true) };
+  return { result, activate: activatable(shown, context, activate) };
 }
 
 function answerOverview({ toolset }: SearchContext): SearchOutcome {
