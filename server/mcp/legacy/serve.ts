@@ -65,7 +65,12 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
       return;
     }
     if (request.method === "GET") return stream(caller, session, request, response);
-    await serveWeb(request, response, body, (web) => session.handle(caller, accepting(web), body));
+    const served = session.serving();
+    try {
+      await serveWeb(request, response, body, (web) => session.handle(caller, accepting(web), body));
+    } finally {
+      served();
+    }
   }
 
   async function start(

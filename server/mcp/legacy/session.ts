@@ -16,6 +16,8 @@ export interface LegacySession {
   usedAt: number;
   /** Requests being served and streams open; a session in use is not put away. */
   readonly busy: () => number;
+  /** Notes that a request is being served, until the returned function is called: when its whole answer has left. */
+  serving(): () => void;
   handle(caller: GatewayCaller, request: Request, body: unknown): Promise<Response>;
   /** Notes that the GET stream is open, until the returned function is called. */
   openStream(): () => void;
@@ -76,16 +78,19 @@ export async function openSession(
     view,
     usedAt: face.clock(),
     busy: () => requests + streams,
-    async handle(by, request, body) {
+    serving() {
       requests += 1;
-      try {
-        return await transport.handleRequest(request, {
-          authInfo: authInfoOf(by),
-          ...(body === undefined ? {} : { parsedBody: body }),
-        });
-      } finally {
-        requests -= 1;
-      }
+      let open = true;
+      return () => {
+        if (open) requests -= 1;
+        open = false;
+      };
+    },
+    handle(by, request, body) {
+      return transport.handleRequest(request, {
+        authInfo: authInfoOf(by),
+        ...(body === undefined ? {} : { parsedBody: body }),
+      });
     },
     openStream() {
       streams += 1;
