@@ -6,6 +6,11 @@ import type { Place } from "./notifier.ts";
 
 /** Longest hold, in milliseconds. */
 const HOLD_MS = 400;
+/**
+ * From the client's tools/list to the answer, in milliseconds: the list must be there, and be taken in, before the
+ * answer is. Measured with Gemini CLI and opencode, which otherwise offer the old list to the model once more.
+ */
+const TAKE_IN_MS = 100;
 /** A client that let this many holds expire does not re-list; it is not held again. */
 const EXPIRED_HOLDS = 2;
 const REMEMBERED = 5_000;
@@ -19,6 +24,7 @@ export interface Holds {
 
 /** Makes the holds of this process. */
 export function createHolds(): Holds {
+  /** By holder: what to do when it lists. */
   const waiting = new Map<string, Set<() => void>>();
   const expired = new Map<string, number>();
   const keyOf = (place: Place) => `${place.endpointId}|${place.holderKey}`;
@@ -32,23 +38,27 @@ export function createHolds(): Holds {
         const end = () => {
           clearTimeout(timer);
           signal.removeEventListener("abort", end);
-          set.delete(end);
-          if (set.size === 0) waiting.delete(key);
+          set.delete(onListed);
+          if (set.size === 0 && waiting.get(key) === set) waiting.delete(key);
           resolve();
         };
-        const timer = setTimeout(() => {
+        let timer = setTimeout(() => {
           expired.set(key, (expired.get(key) ?? 0) + 1);
           if (expired.size > REMEMBERED) expired.delete(expired.keys().next().value ?? key);
           end();
         }, HOLD_MS);
+        const onListed = () => {
+          clearTimeout(timer);
+          timer = setTimeout(end, TAKE_IN_MS);
+        };
         signal.addEventListener("abort", end, { once: true });
-        set.add(end);
+        set.add(onListed);
       });
     },
     listed(place) {
       const key = keyOf(place);
       expired.delete(key);
-      for (const end of waiting.get(key) ?? []) end();
+      for (const onListed of waiting.get(key) ?? []) onListed();
     },
   };
 }
