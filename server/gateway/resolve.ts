@@ -21,7 +21,9 @@ export function resolveTool(toolset: Toolset, name: string): ToolEntry {
       data: { candidates },
     });
   }
-  throw new JackfieldError("unknown_tool", { text: `Unknown tool "${clip(name)}". ${afterUnknown}` });
+  // At a transparent endpoint there is no tool_search to point to.
+  const advice = toolset.transparent ? "" : ` ${afterUnknown}`;
+  throw new JackfieldError("unknown_tool", { text: `Unknown tool "${clip(name)}".${advice}` });
 }
 
 const afterUnknown = ERRORS.unknown_tool.text.slice("Unknown tool. ".length);

@@ -3,6 +3,7 @@ import type { Change } from "../../adapters/contract.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import type { Face } from "./face.ts";
 import type { LegacyFace } from "./legacy/serve.ts";
+import { listenerOf } from "./modern/subscriptions.ts";
 import type { ListKind } from "./notifier.ts";
 
 /** Several connections often change at once, at a start or a refresh; streams hear of it once. */
@@ -44,19 +45,29 @@ export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } 
   /** At a transparent endpoint the upstream's own announcements pass, also where nothing that is stored changed. */
   function relay(connection: ServedConnection, change: Change): void {
     for (const endpoint of transparentTo(connection)) {
-      if (change.kind === "log") sendTo(change.callerKey, "notifications/message", change.params);
-      else if (change.kind === "resource_updated") {
-        notifier.resourceUpdated(change.uri, endpoint.id, change.params);
-        if (change.callerKey)
-          sendTo(change.callerKey, "notifications/resources/updated", { ...change.params, uri: change.uri });
-        else sendToSubscribers(endpoint, change.uri);
-      } else notifier.listChanged(change.kind satisfies ListKind, endpoint.id);
+      if (change.kind === "log") sendTo(endpoint, change.callerKey, "notifications/message", change.params);
+      else if (change.kind === "resource_updated") updated(endpoint, change);
+      else notifier.listChanged(change.kind satisfies ListKind, endpoint.id);
     }
   }
 
-  function sendTo(callerKey: string, method: string, params: object): void {
+  /** An update that came for one caller reaches that caller only: the others have subscriptions of their own. */
+  function updated(endpoint: ServedEndpoint, change: Extract<Change, { kind: "resource_updated" }>): void {
+    const { uri, callerKey, params } = change;
+    if (callerKey === undefined) {
+      notifier.resourceUpdated(uri, { endpointId: endpoint.id }, params);
+      sendToSubscribers(endpoint, uri);
+      return;
+    }
+    const listener = listenerOf(callerKey);
+    if (listener?.endpointId === endpoint.id) notifier.resourceUpdated(uri, listener, params);
+    else sendTo(endpoint, callerKey, "notifications/resources/updated", { ...params, uri });
+  }
+
+  function sendTo(endpoint: ServedEndpoint, callerKey: string, method: string, params: object): void {
     for (const session of legacy.sessions()) {
-      if (callerKey === `session:${session.id}`) session.send(method, { ...params });
+      if (session.place.endpointId === endpoint.id && callerKey === `session:${session.id}`)
+        session.send(method, { ...params });
     }
   }
 

@@ -27,7 +27,8 @@ export interface Notifier {
   addSession(stream: SessionStream): () => void;
   /** Tells one holder's streams, or everyone at the endpoint. Returns how many streams were open. */
   listChanged(kind: ListKind, endpointId: string, holderKey?: string): number;
-  resourceUpdated(uri: string, endpointId: string, params?: JsonObject): void;
+  /** Tells the listen streams of one holder, or everyone's at the endpoint. */
+  resourceUpdated(uri: string, place: Pick<Place, "endpointId"> & Partial<Place>, params?: JsonObject): void;
   /** Whether this holder has a listen stream or a GET stream open. */
   hasStream(place: Place): boolean;
   /** Listen streams open in this process. */
@@ -92,8 +93,8 @@ export function createNotifier(): Notifier {
       }
       return reached;
     },
-    resourceUpdated(uri, endpointId, params) {
-      publish({ kind: "resource_updated", uri, ...(params ? { params } : {}) }, endpointId);
+    resourceUpdated(uri, { endpointId, holderKey }, params) {
+      publish({ kind: "resource_updated", uri, ...(params ? { params } : {}) }, endpointId, holderKey);
     },
     hasStream({ endpointId, holderKey }) {
       if ((listeners.get(endpointId)?.get(holderKey)?.size ?? 0) > 0) return true;

@@ -1,5 +1,5 @@
 /** One SDK server object with every handler of the MCP face, for one request (modern) or one session (legacy). */
-import { Server, type ServerCapabilities } from "@modelcontextprotocol/server";
+import { isInputRequiredResult, Server, type ServerCapabilities } from "@modelcontextprotocol/server";
 import type { GatewayCaller } from "../gateway/caller.ts";
 import type { Face, SessionView } from "./face.ts";
 import { instructionsFor } from "./instructions.ts";
@@ -28,18 +28,28 @@ export function buildServer(face: Face, caller: GatewayCaller, session: SessionV
   return server;
 }
 
-/** Translates what handlers throw in one place. */
+/** Translates what handlers throw in one place, and lets results of tools pass as they are. */
 class FaceServer extends Server {
   readonly #transparent: boolean;
   constructor(transparent: boolean, ...rest: ConstructorParameters<typeof Server>) {
     super(...rest);
     this.#transparent = transparent;
   }
-  protected override _wrapHandler(...given: Parameters<Server["_wrapHandler"]>): ReturnType<Server["_wrapHandler"]> {
-    const wrapped = super._wrapHandler(...given);
+  protected override _wrapHandler(
+    ...[method, handler]: Parameters<Server["_wrapHandler"]>
+  ): ReturnType<Server["_wrapHandler"]> {
     return async (request, ctx) => {
+      let verbatim: Awaited<ReturnType<typeof handler>> | undefined;
+      // The SDK would cut a tool's result down to the fields it knows; it gets to see an empty one instead.
+      const wrapped = super._wrapHandler(method, async (...given) => {
+        const result = await handler(...given);
+        if (method !== "tools/call" || isInputRequiredResult(result)) return result;
+        verbatim = result;
+        return { content: [] };
+      });
       try {
-        return await wrapped(request, ctx);
+        const answer = await wrapped(request, ctx);
+        return verbatim ?? answer;
       } catch (error) {
         throw toProtocolError(error, this.#transparent);
       }

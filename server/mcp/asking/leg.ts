@@ -48,6 +48,18 @@ export function legOf(ctx: ServerContext, transparent: boolean, log: Log): Leg &
   };
 }
 
+const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/**
+ * Whether a modern caller wants a notification of its upstream: log messages only where its request asked for a
+ * level, and from that level up (MCP 2026-07-28, logging). A legacy upstream logs whatever was asked for before.
+ */
+export function wanted(notification: { method: string; params?: JsonObject }, level: string | undefined): boolean {
+  if (notification.method !== "notifications/message") return true;
+  if (level === undefined) return false;
+  return LEVELS.indexOf(String(notification.params?.["level"])) >= LEVELS.indexOf(level);
+}
+
 /** The level a modern request asked for (`_meta`), undefined where it asked for no log messages. */
 export function requestedLogLevel(ctx: ServerContext): string | undefined {
   const envelope: JsonObject = { ...ctx.mcpReq.envelope };

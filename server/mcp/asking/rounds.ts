@@ -22,7 +22,7 @@ import type { GatewayCaller } from "../../gateway/caller.ts";
 import { failure } from "../../gateway/results.ts";
 import type { Face, SessionView } from "../face.ts";
 import { nextHops } from "../hops.ts";
-import { legOf, requestedLogLevel } from "./leg.ts";
+import { legOf, requestedLogLevel, wanted } from "./leg.ts";
 import type { Leg, Turn } from "./parking.ts";
 import { isRefusal, objection, permittedCapabilities, present } from "./questions.ts";
 
@@ -127,6 +127,10 @@ function reach(
   const { transparent } = caller.toolset;
   const capabilities = permittedCapabilities(connection, transparent, { ...server.getClientCapabilities() });
   const logLevel = session ? session.logLevel : requestedLogLevel(ctx);
+  const { notify } = leg;
+  const relay: Reach["notify"] = (notification) => {
+    if (session || wanted(notification, logLevel)) notify?.(notification);
+  };
   let refused = false;
   const put =
     park ?? ((question) => ctx.mcpReq.send(toRequest(question), anything, { timeout: face.gateway.timeouts.maxMs }));
@@ -154,7 +158,7 @@ function reach(
     },
     signal: leg.signal,
     ...(leg.progress ? { progress: leg.progress } : {}),
-    ...(transparent && leg.notify ? { notify: leg.notify } : {}),
+    ...(transparent && notify ? { notify: relay } : {}),
     ...(Object.keys(capabilities).length > 0 ? { ask } : {}),
     meta: { ...forwardedMeta(ctx, transparent), ...nextHops(face.instanceId, { ...ctx.mcpReq._meta }) },
     ...resume,

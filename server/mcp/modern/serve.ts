@@ -5,10 +5,10 @@ import type { JsonObject } from "../../../adapters/contract.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { authInfoOf, callerOfInfo, type Face } from "../face.ts";
 import { refuse, requestId } from "../http.ts";
-import { findResource } from "../methods/resources.ts";
 import { buildServer } from "../server.ts";
 import { serveWeb } from "../web.ts";
 import { paramHeaderProblem } from "./param-headers.ts";
+import { createSubscriptions } from "./subscriptions.ts";
 
 export interface ModernFace {
   serve(caller: GatewayCaller, request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void>;
@@ -23,6 +23,7 @@ const HEADER_MISMATCH = -32020;
 /** Makes the modern face of this process. */
 export function createModernFace(face: Face): ModernFace {
   const handlers = new Map<string, McpHttpHandler>();
+  const subscriptions = createSubscriptions(face);
 
   /** One SDK handler per holder, because its change events reach every stream of it. */
   function handlerFor(caller: GatewayCaller): McpHttpHandler {
@@ -52,13 +53,15 @@ export function createModernFace(face: Face): ModernFace {
       }
       const problem = method === "tools/call" ? paramHeaderProblem(caller, paramsOf(body), request.headers) : undefined;
       if (problem) return answerError(response, 400, HEADER_MISMATCH, problem, requestId(body));
-      const unsubscribe =
-        method === "subscriptions/listen" ? await subscribeUpstream(caller, paramsOf(body), request) : undefined;
+      const release =
+        method === "subscriptions/listen" && caller.toolset.transparent
+          ? await subscriptions.hold(caller, subscriptionsOf(paramsOf(body)))
+          : undefined;
       try {
         const authInfo = authInfoOf(caller);
         await serveWeb(request, response, body, (web) => handlerFor(caller).fetch(web, { authInfo, parsedBody: body }));
       } finally {
-        await unsubscribe?.();
+        await release?.();
       }
     },
     async close() {
@@ -66,32 +69,6 @@ export function createModernFace(face: Face): ModernFace {
       handlers.clear();
     },
   };
-
-  /** Resource subscriptions of a listen stream are held upstream for as long as the stream is open. */
-  async function subscribeUpstream(
-    caller: GatewayCaller,
-    params: JsonObject,
-    request: IncomingMessage,
-  ): Promise<() => Promise<void>> {
-    const wanted = subscriptionsOf(params);
-    const held: (() => Promise<void>)[] = [];
-    if (!caller.toolset.transparent) return async () => {};
-    const holder = { key: `listen:${caller.holderKey}:${request.socket.remotePort ?? 0}`, capabilities: {} };
-    for (const uri of wanted) {
-      const { connection, own } = findResource(caller.toolset, uri);
-      const use = (work: "subscribe" | "unsubscribe") =>
-        face.gateway.sessions
-          .use(connection, caller.principal.key, async (upstream) => upstream[work]?.(own, holder))
-          .catch((error: unknown) =>
-            face.log.warn({ connection: connection.slug, reason: String(error) }, `could not ${work} upstream`),
-          );
-      await use("subscribe");
-      held.push(() => use("unsubscribe"));
-    }
-    return async () => {
-      for (const release of held) await release();
-    };
-  }
 }
 
 function methodOf(body: unknown): unknown {
