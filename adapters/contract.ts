@@ -33,12 +33,26 @@ export type AdapterMemory = { [key: string]: Json };
 
 export type Credential = { kind: "bearer"; token: string } | { kind: "header" | "query"; name: string; value: string };
 
+/** What an upstream said to a credential. */
+export interface Refusal {
+  readonly credential: Credential | undefined;
+  /** HTTP status: 401 or 403. */
+  readonly status: number;
+  /** The `WWW-Authenticate` header, where there was one. */
+  readonly challenge?: string;
+}
+
 export interface AdapterContext {
   readonly connection: { readonly id: string; readonly slug: string };
   /** The connection's configuration, already validated against the adapter's `configSchema`. */
   readonly config: JsonObject;
-  /** Opens the credential at the moment of use; undefined where the connection has none. Never cache the value. */
-  readonly credential: () => Promise<Credential | undefined>;
+  /**
+   * Opens the credential at the moment of use; undefined where the connection has none. Never cache the value.
+   * After a refusal (401, or 403 `insufficient_scope`) it is asked again with what was refused: another credential
+   * means that the request may be sent once more, because the upstream did not process it. May reject with an error
+   * whose `code` is `authorization_required`.
+   */
+  readonly credential: (refused?: Refusal) => Promise<Credential | undefined>;
   /** The guarded way out (egress). Use no other. */
   readonly fetch: typeof globalThis.fetch;
   readonly log: Log;
