@@ -69,6 +69,7 @@ const TIMEOUTS = { callMs: 120_000, maxMs: 15 * 60_000 };
 const PARKED_MS = 5 * 60_000;
 /** Milliseconds that calls in flight get to finish when the server stops. */
 const DRAIN_MS = 8_000;
+const FREED_EVERY_MS = 50;
 /** Idle keep-alive connections are kept longer than common load balancers keep theirs (60 s). */
 const KEEP_ALIVE_MS = 75_000;
 
@@ -83,7 +84,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const instanceId = await instanceIdOf(store);
   const tokens = createAgentTokens({ store, bus: shared.bus, clock, log });
   const audit = createAudit({ store, keyring, log, clock });
-  const listeners: Closed[] = [];
+  // Known before we listen, so that a connection to ourselves is not taken for one that nobody serves yet.
+  const listeners: Closed[] = config.port === 0 ? [] : [{ host: config.host, port: config.port, own: true }];
   const services = [config.databaseUrl, config.redisUrl].flatMap(listenerOf);
   const egress = createEgress({
     allow: config.allowPrivateUpstreams,
@@ -182,7 +184,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       face.parking.close();
       await modern.close();
       await legacy.close();
+      // A client's connection that was just freed would hold the listener for as long as the client keeps it.
+      const freed = setInterval(() => http.closeIdleConnections(), FREED_EVERY_MS);
       await closed;
+      clearInterval(freed);
       await catalogue.close();
       await sessions.close();
       face.activations.close();

@@ -171,9 +171,9 @@ describe("an idle session", () => {
     });
   });
   after(async () => {
+    mock.timers.reset();
     await product[Symbol.asyncDispose]();
     await upstream.close();
-    mock.timers.reset();
   });
   /** Moves time past the idle limit and lets the sweep run. */
   const pass = () => {
