@@ -1,5 +1,6 @@
 /** Every table of the store. */
 import type { Sequelize } from "sequelize";
+import { defineAccounts } from "./accounts.ts";
 import { defineActivations } from "./activations.ts";
 import { defineAgentTokens } from "./agent-tokens.ts";
 import { defineAgents } from "./agents.ts";
@@ -39,6 +40,7 @@ export function defineModels(sequelize: Sequelize) {
     activations: defineActivations(sequelize),
     auditEvents: defineAuditEvents(sequelize),
     changes: defineChanges(sequelize),
+    accounts: defineAccounts(sequelize),
     settings: defineSettings(sequelize),
   };
 }
