@@ -163,6 +163,47 @@ export interface Prepared {
   args: JsonObject;
 }
 
+/** What redeeming a packet may use. Nothing else reaches the network. */
+export interface PairingContext {
+  readonly connection: { readonly id: string; readonly slug: string };
+  /** As in `AdapterContext`. */
+  readonly config: JsonObject;
+  /**
+   * Takes what is secret and unique in the packet, once and for ever, before anything is sent. False: it was used
+   * before, and nothing may be sent.
+   */
+  readonly claim: (secret: string) => Promise<boolean>;
+  /**
+   * Guarded fetch that reaches the connection's configured origin only, follows no redirect, is bounded in size and
+   * time, and refuses to send before `claim` has answered true. Rejects with `UpstreamError`, also where the body
+   * breaks off.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  readonly identity: { readonly name: string; readonly version: string };
+  readonly hop: { readonly header: string; readonly value: string };
+}
+
+/** What a provider gave for a packet. */
+export interface PairedTokens {
+  accessToken: string;
+  refreshToken?: string;
+  /** Seconds from now. */
+  expiresIn?: number;
+  /** The scope that was granted, as words separated by blanks; undefined where nobody said one. */
+  scope?: string;
+}
+
+/**
+ * How redeeming ended. `reason` is for the caller: no part of the packet, bounded. `used`: the packet was redeemed
+ * before. `wrong`: it is no packet of this connection. `unsent`: the service cannot be reached. After both the packet
+ * is as good as before, because nothing was sent. `refused`: the service, or we for what it answered, said no.
+ * `unknown`: no answer came; the packet may be spent.
+ */
+export type Redemption =
+  | { kind: "tokens"; tokens: PairedTokens }
+  | { kind: "used" }
+  | { kind: "wrong" | "unsent" | "refused" | "unknown"; reason: string };
+
 export interface Adapter {
   readonly type: "mcp" | "openapi" | "http" | "a2a" | "ap";
   /** JSON Schema of the adapter's own keys of a connection; validates YAML and draws the form. */
@@ -170,6 +211,8 @@ export interface Adapter {
   /** Pure: wire names, defaults, coercion. Guards, approval and audit see its output and nothing changes it after. */
   prepare(tool: ToolDefinition, args: JsonObject): Prepared;
   open(context: AdapterContext): Promise<AdapterSession>;
+  /** Redeems a one-time pairing packet on the host. Absent: connections of this type cannot be paired. */
+  redeemPairingCode?(packet: string, context: PairingContext): Promise<Redemption>;
 }
 
 export type UpstreamErrorCode =

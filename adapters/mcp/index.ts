@@ -1,5 +1,6 @@
 /** The adapter for MCP upstreams: Streamable HTTP in both eras, HTTP+SSE, stdio. */
 import type { Adapter, AdapterContext, AdapterSession, Change } from "../contract.ts";
+import { redeemPacket } from "../pairing/redeem.ts";
 import { configSchema, type HttpConfig, readConfig } from "./config.ts";
 import { failureOf } from "./failures.ts";
 import type { Emit, Lane } from "./lane.ts";
@@ -16,6 +17,13 @@ export const mcpAdapter: Adapter = {
 
   /** MCP arguments go over the wire as they are. */
   prepare: (_tool, args) => ({ args }),
+
+  /** Over HTTP by the common protocol; a process has no origin that a claim could go to. */
+  async redeemPairingCode(packet, context) {
+    const config = readConfig(context.config);
+    if (config.kind === "http") return redeemPacket(packet, config.url, context);
+    return { kind: "wrong", reason: "A connection that is a process on this machine cannot be paired." };
+  },
 
   /** Connects and says hello. Throws `UpstreamError` or `UpstreamRpcError`. */
   async open(context: AdapterContext): Promise<AdapterSession> {
