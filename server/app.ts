@@ -13,6 +13,7 @@ import type { Resolver } from "./egress/agent.ts";
 import { createEgress } from "./egress/fetch.ts";
 import type { Closed } from "./egress/policy.ts";
 import { createSchemas } from "./gateway/arguments.ts";
+import { createAuthorizations } from "./gateway/authorization.ts";
 import type { Gateway } from "./gateway/call.ts";
 import { createToolsets } from "./gateway/toolset.ts";
 import { createActivations } from "./mcp/activation.ts";
@@ -118,9 +119,18 @@ export async function createApp(options: AppOptions): Promise<App> {
     env,
   });
   const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
+  const authorizations = createAuthorizations({
+    connected: () => Promise.resolve(false),
+    deploymentKey: "0".repeat(64),
+    signInUrl: (connection) =>
+      new URL(`/connections/sign-in?connection=${connection.slug}`, config.publicUrl ?? "http://127.0.0.1").href,
+    mayConnect: () => Promise.resolve(false),
+    bus: shared.bus,
+  });
   const gateway: Gateway = {
     schemas: createSchemas(log),
     sessions,
+    authorizations,
     audit,
     log,
     clock,
@@ -144,7 +154,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const traffic = createTraffic();
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
-  const changes = relayChanges(face, legacy);
+  const changes = relayChanges(face, legacy, shared.bus);
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,
     mcp: { face, modern, legacy, tokens, traffic, origins: originsFor(config.host, config.publicUrl) },

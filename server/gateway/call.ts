@@ -17,15 +17,17 @@ import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Audit, AuditEvent, AuditOutcome } from "../observe/audit.ts";
 import type { Schemas } from "./arguments.ts";
+import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
 import type { Door, GatewayCaller } from "./caller.ts";
 import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
-import { deliver, failure, failureOf, forLegacy } from "./results.ts";
+import { authorizationRequired, deliver, failure, failureOf, forLegacy } from "./results.ts";
 import type { ToolEntry } from "./toolset.ts";
 
 export interface Gateway {
   readonly schemas: Schemas;
   readonly sessions: ConnectionSessions;
+  readonly authorizations: Authorizations;
   readonly audit: Audit;
   readonly log: Log;
   /** Milliseconds since the epoch. */
@@ -117,7 +119,29 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcom
     const text = `${ERRORS.approval_required.text} Approvals cannot be given on this server yet, so ${entry.name} cannot be called.`;
     return refuse("approval_required", text, decision.rule, decision.reason, args);
   }
+  const need = await gateway.authorizations.need(entry.connection, call.caller.principal);
+  if (need) return refuseUnauthorized(gateway, call, entry, args, need, started);
   return run(gateway, call, entry, args, decision.rule, started);
+}
+
+/** Step 7 without a credential: nothing has reached the service. */
+function refuseUnauthorized(
+  gateway: Gateway,
+  call: ToolCall,
+  entry: ToolEntry,
+  args: JsonObject,
+  need: AuthorizationNeed,
+  started: number,
+): Outcome {
+  gateway.audit.refused({
+    ...describe(call, entry, gateway.audit.digest(args)),
+    decision: "refuse",
+    rule: "credential",
+    reason: need.url ? "no account yet; a sign-in page was offered" : "no credential yet",
+    outcomeCode: "authorization_required",
+    durationMs: gateway.clock() - started,
+  });
+  return asResult(authorizationRequired(entry.connection, need));
 }
 
 /** Steps 8 to 10: the adapter between the two audit rows. */
@@ -159,6 +183,14 @@ async function run(
       await close("tool_error", `rpc ${error.rpcCode}`);
       throw error;
     }
+    const need = isAuthorizationRequired(error)
+      ? await gateway.authorizations.need(connection, call.caller.principal)
+      : undefined;
+    if (need) {
+      // The account ended during the call: the service refused the credential, so it did not act.
+      await close("error", "authorization_required");
+      return asResult(authorizationRequired(connection, need));
+    }
     const lost =
       entry.class === "write" &&
       error instanceof UpstreamError &&
@@ -174,6 +206,10 @@ async function run(
     const text = `${ERRORS.outcome_unknown.text} ${error.message}`;
     return asResult(failure("outcome_unknown", text, { connection: connection.slug, cause: told.code }));
   }
+}
+
+function isAuthorizationRequired(error: unknown): boolean {
+  return error instanceof JackfieldError && error.code === "authorization_required";
 }
 
 /** A call during which a person may be asked must outlast the person's thinking. */

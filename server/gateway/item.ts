@@ -43,6 +43,18 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
     });
     throw new JackfieldError("scope_missing");
   }
+  const need = await gateway.authorizations.need(connection, caller.principal);
+  if (need) {
+    gateway.audit.refused({
+      ...event,
+      decision: "refuse",
+      rule: "credential",
+      reason: "no credential yet",
+      outcomeCode: "authorization_required",
+      durationMs: 0,
+    });
+    throw new JackfieldError("authorization_required", { text: need.text, data: need.url ? { url: need.url } : {} });
+  }
   const { callMs, maxMs } = gateway.timeouts;
   const call: CallContext = { ...use.reach, timeoutMs: use.reach.ask ? maxMs : callMs, maxTimeoutMs: maxMs };
   try {

@@ -3,6 +3,7 @@ import { type JsonObject, UpstreamError, UpstreamRpcError } from "../../adapters
 import type { ServedConnection } from "../connections/types.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Schemas } from "./arguments.ts";
+import type { AuthorizationNeed } from "./authorization.ts";
 import type { ToolEntry } from "./toolset.ts";
 import { publicUri } from "./uris.ts";
 
@@ -19,6 +20,25 @@ export function failure(code: ErrorCode, text: string, more: JsonObject = {}): J
     isError: true,
     _meta: { [ERROR]: { code, ...more } },
   };
+}
+
+/** The connection needs a sign-in first: recoverable, and structured so that a client can offer the page. */
+export function authorizationRequired(connection: { slug: string }, need: AuthorizationNeed): JsonObject {
+  const where = { connection: connection.slug, ...(need.url ? { url: need.url } : {}) };
+  return {
+    ...failure("authorization_required", need.text, where),
+    structuredContent: { status: "authorization_required", ...where },
+  };
+}
+
+/** What `authorizationRequired` said, where a result is one and there is a page to open. */
+export function signInPageOf(result: JsonObject): { connection: string; url: string } | undefined {
+  const { structuredContent } = result;
+  if (result["isError"] !== true || !isObject(structuredContent)) return undefined;
+  const { status, connection, url } = structuredContent;
+  if (status !== "authorization_required" || typeof connection !== "string" || typeof url !== "string")
+    return undefined;
+  return { connection, url };
 }
 
 /** Any error of a call as the caller reads it; protocol errors are thrown on, never returned. */

@@ -45,6 +45,8 @@ export interface VisibleConnection {
   readonly tools: number;
   readonly error?: { readonly code: string; readonly message: string };
   readonly required: boolean;
+  /** Where this caller can sign in, if that is what is missing. */
+  readonly signInUrl?: string;
 }
 
 export interface Toolset {

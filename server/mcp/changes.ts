@@ -1,6 +1,7 @@
 /** Tells open streams what changed: what is served, what another process activated, what an upstream announced. */
 import type { Change } from "../../adapters/contract.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
+import type { Bus } from "../shared-state/contract.ts";
 import type { Face } from "./face.ts";
 import type { LegacyFace } from "./legacy/serve.ts";
 import { listenerOf } from "./modern/subscriptions.ts";
@@ -10,7 +11,7 @@ import type { ListKind } from "./notifier.ts";
 const GATHER_MS = 100;
 
 /** Starts relaying; `close` ends it. */
-export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } {
+export function relayChanges(face: Face, legacy: LegacyFace, bus: Bus): { close(): void } {
   const { notifier, registry } = face;
   const gathered = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
@@ -39,6 +40,10 @@ export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } 
   });
   const stopActivations = face.activations.onRemoteChange((place) => {
     notifier.listChanged("tools", place.endpointId, place.holderKey);
+  });
+  // An account that came or went decides what its principal can call; lists are a good moment to look again.
+  const stopAccounts = bus.subscribe("accounts", ({ principalKey }) => {
+    if (typeof principalKey === "string") notifier.principalChanged("tools", principalKey);
   });
   const stopUpstream = face.gateway.sessions.onChange(({ connection, change }) => relay(connection, change));
 
@@ -92,6 +97,7 @@ export function relayChanges(face: Face, legacy: LegacyFace): { close(): void } 
       clearTimeout(timer);
       stopRegistry();
       stopActivations();
+      stopAccounts();
       stopUpstream();
     },
   };

@@ -3,8 +3,11 @@ import type { Toolset } from "../gateway/toolset.ts";
 
 const NAMED = 12;
 
-/** Words for the model of one caller; the upstream's own at a transparent endpoint. */
-export function instructionsFor(toolset: Toolset): string | undefined {
+/**
+ * Words for the model of one caller; the upstream's own at a transparent endpoint.
+ * @param unmet required connections that cannot be used, each a sentence
+ */
+export function instructionsFor(toolset: Toolset, unmet: readonly string[]): string | undefined {
   if (toolset.transparent) {
     const [connection] = toolset.served.values();
     return connection?.introduction?.instructions;
@@ -20,12 +23,6 @@ export function instructionsFor(toolset: Toolset): string | undefined {
     usable.length === 0
       ? "No connected service has tools for you yet."
       : `This server reaches the tools of connected services: ${named.join(", ")}${more}.`;
-  const unmet = toolset.connections
-    .filter((connection) => connection.required && connection.state !== "ok")
-    .map(
-      (connection) =>
-        `${connection.slug} is required and cannot be used now (${connection.error?.message ?? connection.state}).`,
-    );
   return [
     reach,
     "Find a tool with tool_search, then call it by its name, or through tool_read or tool_write where it is not offered to you.",

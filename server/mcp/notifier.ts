@@ -14,6 +14,7 @@ export interface Place {
 /** A legacy session as the notifier sees it. */
 export interface SessionStream {
   readonly place: Place;
+  readonly principalKey: string;
   readonly streaming: () => boolean;
   /** Sends on the GET stream. */
   readonly send: (method: string, params?: JsonObject) => void;
@@ -23,10 +24,12 @@ export type ListKind = "tools" | "prompts" | "resources";
 
 export interface Notifier {
   /** The event source of one holder's listen streams; give it to the SDK's handler. */
-  busFor(place: Place): ServerEventBus;
+  busFor(place: Place, principalKey: string): ServerEventBus;
   addSession(stream: SessionStream): () => void;
   /** Tells one holder's streams, or everyone at the endpoint. Returns how many streams were open. */
   listChanged(kind: ListKind, endpointId: string, holderKey?: string): number;
+  /** Tells every stream of one principal, at whatever endpoint and with whatever token. */
+  principalChanged(kind: ListKind, principalKey: string): void;
   /** Tells the listen streams of one holder, or everyone's at the endpoint. */
   resourceUpdated(uri: string, place: Pick<Place, "endpointId"> & Partial<Place>, params?: JsonObject): void;
   /** Whether this holder has a listen stream or a GET stream open. */
@@ -45,6 +48,8 @@ const EVENTS = {
 export function createNotifier(): Notifier {
   const listeners = new Map<string, Map<string, Set<(event: ServerEvent) => void>>>();
   const sessions = new Set<SessionStream>();
+  /** Whose listen streams a holder's are. */
+  const principals = new Map<string, string>();
   let listenCount = 0;
 
   function publish(event: ServerEvent, endpointId: string, holderKey?: string): number {
@@ -62,7 +67,7 @@ export function createNotifier(): Notifier {
   }
 
   return {
-    busFor: ({ endpointId, holderKey }) => ({
+    busFor: ({ endpointId, holderKey }, principalKey) => ({
       publish: (event) => void publish(event, endpointId, holderKey),
       subscribe(listener) {
         const holders = listeners.get(endpointId) ?? new Map<string, Set<(event: ServerEvent) => void>>();
@@ -70,12 +75,15 @@ export function createNotifier(): Notifier {
         const set = holders.get(holderKey) ?? new Set();
         holders.set(holderKey, set);
         set.add(listener);
+        principals.set(holderKey, principalKey);
         listenCount += 1;
         return () => {
           if (!set.delete(listener)) return;
           listenCount -= 1;
-          if (set.size === 0) holders.delete(holderKey);
+          if (set.size > 0) return;
+          holders.delete(holderKey);
           if (holders.size === 0) listeners.delete(endpointId);
+          if (![...listeners.values()].some((others) => others.has(holderKey))) principals.delete(holderKey);
         };
       },
     }),
@@ -92,6 +100,16 @@ export function createNotifier(): Notifier {
         reached += 1;
       }
       return reached;
+    },
+    principalChanged(kind, principalKey) {
+      for (const [holderKey, owner] of principals) {
+        if (owner !== principalKey) continue;
+        for (const endpointId of listeners.keys()) publish({ kind: EVENTS[kind] }, endpointId, holderKey);
+      }
+      for (const session of sessions) {
+        if (session.principalKey === principalKey && session.streaming())
+          session.send(`notifications/${kind}/list_changed`);
+      }
     },
     resourceUpdated(uri, { endpointId, holderKey }, params) {
       publish({ kind: "resource_updated", uri, ...(params ? { params } : {}) }, endpointId, holderKey);

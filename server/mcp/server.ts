@@ -1,6 +1,7 @@
 /** One SDK server object with every handler of the MCP face, for one request (modern) or one session (legacy). */
 import { isInputRequiredResult, Server, type ServerCapabilities } from "@modelcontextprotocol/server";
 import type { GatewayCaller } from "../gateway/caller.ts";
+import { unmetRequirements } from "../gateway/connection-states.ts";
 import type { Face, SessionView } from "./face.ts";
 import { instructionsFor } from "./instructions.ts";
 import { serveCompletion } from "./methods/completion.ts";
@@ -11,10 +12,14 @@ import { serveTools } from "./methods/tools.ts";
 import { toProtocolError } from "./problems.ts";
 
 /** Builds the server object. Low-level `Server` on purpose: its cost does not grow with the number of tools. */
-export function buildServer(face: Face, caller: GatewayCaller, session: SessionView | undefined): Server {
+export async function buildServer(
+  face: Face,
+  caller: GatewayCaller,
+  session: SessionView | undefined,
+): Promise<Server> {
   const { transparent } = caller.toolset;
   const capabilities = capabilitiesFor(caller);
-  const instructions = instructionsFor(caller.toolset);
+  const instructions = instructionsFor(caller.toolset, await unmetRequirements(face.gateway.authorizations, caller));
   const server = new FaceServer(transparent, face.identity, {
     capabilities,
     ...(instructions ? { instructions } : {}),

@@ -25,6 +25,7 @@ import { nextHops } from "../hops.ts";
 import { legOf, requestedLogLevel, wanted } from "./leg.ts";
 import type { Leg, Turn } from "./parking.ts";
 import { isRefusal, objection, permittedCapabilities, present } from "./questions.ts";
+import { awaitSignIn, SIGN_IN_QUESTION, signInQuestion } from "./sign-in.ts";
 
 export interface Conduct {
   readonly server: Server;
@@ -59,6 +60,9 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
       return reach(face, request, connection, legNow, given, park);
     };
   try {
+    if (given.signIn !== undefined) {
+      await awaitSignIn(face, caller, given.signIn, given.signInAnswer, leg.signal);
+    }
     let turn: Turn;
     if (given.parked !== undefined) {
       const resumed = face.parking.resume(given.parked, owner, leg, given.responses?.[PARKED_QUESTION]);
@@ -76,11 +80,24 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
         requestState: face.stateSeal.seal(caller, subject, args, { parked: turn.id }),
       };
     }
-    if (turn.outcome.kind === "result") return turn.outcome.result;
+    if (turn.outcome.kind === "result") return orSignIn(face, request, turn.outcome.result, given);
     return relay(face, request, turn.outcome, asker, given.refusedNow);
   } finally {
     leg.end();
   }
+}
+
+/** A result, or the question that may make it a better one; put once. */
+function orSignIn(face: Face, request: Conduct, result: JsonObject, given: Given): JsonObject {
+  const { caller, server, subject, args } = request;
+  if (given.signIn !== undefined) return result;
+  const asked = signInQuestion(caller, { ...server.getClientCapabilities() }, result);
+  if (!asked) return result;
+  return {
+    resultType: "input_required",
+    inputRequests: { [SIGN_IN_QUESTION]: asked.question },
+    requestState: face.stateSeal.seal(caller, subject, args, { signIn: asked.connection }),
+  };
 }
 
 interface Given {
@@ -88,6 +105,9 @@ interface Given {
   readonly upstream?: string;
   readonly responses?: Record<string, JsonObject>;
   readonly refusedNow: boolean;
+  /** The connection whose sign-in page was offered in the round before, and what the caller said to it. */
+  readonly signIn?: string;
+  readonly signInAnswer?: JsonObject;
 }
 
 /** What the caller carried back from the round before. @throws ProtocolError -32602 for a state that does not belong here */
@@ -105,6 +125,10 @@ function givenState(request: Conduct, face: Face): Given {
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
       reason: "invalid_request_state",
     });
+  }
+  if (state.signIn !== undefined) {
+    const answer = responses?.[SIGN_IN_QUESTION];
+    return { signIn: state.signIn, ...(answer ? { signInAnswer: answer } : {}), refusedNow: false };
   }
   return {
     ...base,

@@ -12,6 +12,8 @@ import { open, seal } from "../../vault/seal.ts";
 export interface RoundState {
   readonly parked?: string;
   readonly upstream?: string;
+  /** Slug of the connection whose sign-in page the caller was asked to open. It is asked once. */
+  readonly signIn?: string;
   /** The caller declined a question of this call before: it is not asked again. */
   readonly refused?: boolean;
 }

@@ -51,12 +51,14 @@ function closeConnections(toolset: ToolsetView, key: string): string[] {
 }
 
 /** One connection as an answer shows it. */
-export function connectionEntry({ slug, label, state, tools, error }: VisibleConnectionView): JsonObject {
+export function connectionEntry({ slug, label, state, tools, error, signInUrl }: VisibleConnectionView): JsonObject {
   return {
     id: slug,
     ...(keyOf(label) === keyOf(slug) ? {} : { title: cutText(label, 60) }),
     state,
     tools,
+    ...(state === "needsAuthorization" ? { needsAuthorization: true } : {}),
+    ...(signInUrl === undefined ? {} : { consentUrl: signInUrl }),
     ...(state === "requiresPrivateAudience" ? { requiresPrivateAudience: true } : {}),
     ...(error === undefined ? {} : { error: cutText(`${error.code}: ${error.message}`, 240) }),
   };

@@ -44,6 +44,8 @@ export interface VisibleConnectionView {
   readonly state: "ok" | "loading" | "failed" | "needsAuthorization" | "requiresPrivateAudience" | "disabled";
   readonly tools: number;
   readonly error?: { readonly code: string; readonly message: string } | undefined;
+  /** Where the caller can sign in, if that is what is missing. */
+  readonly signInUrl?: string | undefined;
 }
 
 export interface SearchContext {

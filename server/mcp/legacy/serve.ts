@@ -148,6 +148,7 @@ export function createLegacyFace(face: Face, store: Store): LegacyFace {
     live.set(session.id, Promise.resolve(session));
     settled.set(session.id, session);
     const forget = face.notifier.addSession({
+      principalKey: session.row.principalKey,
       place: session.place,
       streaming: session.view.streaming,
       send: session.send,

@@ -59,7 +59,7 @@ export async function openSession(
       duties.keep({ subscriptions: [...subscriptions] });
     },
   };
-  const server: Server = buildServer(face, caller, view);
+  const server: Server = await buildServer(face, caller, view);
   const transport = new WebStandardStreamableHTTPServerTransport({
     sessionIdGenerator: () => id,
     maxRequestBodySize: 4 * 1024 * 1024,

@@ -34,7 +34,7 @@ export function createModernFace(face: Face): ModernFace {
     else {
       handler = createMcpHandler(({ authInfo }) => buildServer(face, callerOfInfo(authInfo), undefined), {
         legacy: "reject",
-        bus: face.notifier.busFor(place),
+        bus: face.notifier.busFor(place, caller.principal.key),
         maxSubscriptions: MOST_LISTENING.each,
         onerror: (error) => face.log.debug({ reason: error.message }, "modern request"),
       });
