@@ -16,6 +16,7 @@ import { defineEnvironmentVersions } from "./environment-versions.ts";
 import { defineEnvironments } from "./environments.ts";
 import { defineMcpSessions } from "./mcp-sessions.ts";
 import { defineOrganizations } from "./organizations.ts";
+import { definePairingPackets } from "./pairing-packets.ts";
 import { defineSettings } from "./settings.ts";
 import { defineTools } from "./tools.ts";
 
@@ -41,6 +42,7 @@ export function defineModels(sequelize: Sequelize) {
     auditEvents: defineAuditEvents(sequelize),
     changes: defineChanges(sequelize),
     accounts: defineAccounts(sequelize),
+    pairingPackets: definePairingPackets(sequelize),
     settings: defineSettings(sequelize),
   };
 }
