@@ -15,10 +15,16 @@ import { defineEndpoints } from "./endpoints.ts";
 import { defineEnvironmentVersions } from "./environment-versions.ts";
 import { defineEnvironments } from "./environments.ts";
 import { defineMcpSessions } from "./mcp-sessions.ts";
+import { defineMembers } from "./members.ts";
+import { defineOAuthRegistrations } from "./oauth-registrations.ts";
+import { defineOneTimeLinks } from "./one-time-links.ts";
 import { defineOrganizations } from "./organizations.ts";
 import { definePairingPackets } from "./pairing-packets.ts";
+import { definePeople } from "./people.ts";
 import { defineSettings } from "./settings.ts";
+import { defineSignInAttempts } from "./sign-in-attempts.ts";
 import { defineTools } from "./tools.ts";
+import { defineWebSessions } from "./web-sessions.ts";
 
 export type Models = ReturnType<typeof defineModels>;
 
@@ -44,5 +50,11 @@ export function defineModels(sequelize: Sequelize) {
     accounts: defineAccounts(sequelize),
     pairingPackets: definePairingPackets(sequelize),
     settings: defineSettings(sequelize),
+    oauthRegistrations: defineOAuthRegistrations(sequelize),
+    signInAttempts: defineSignInAttempts(sequelize),
+    people: definePeople(sequelize),
+    members: defineMembers(sequelize),
+    webSessions: defineWebSessions(sequelize),
+    oneTimeLinks: defineOneTimeLinks(sequelize),
   };
 }
