@@ -32,6 +32,7 @@ function authConfig(auth: ConnectionFile["auth"]): AuthConfig {
   if (auth === undefined) return { method: "none" };
   const config: AuthConfig = { method: auth.method };
   if ("scopes" in auth && auth.scopes !== undefined) config.scopes = auth.scopes;
+  if (auth.method === "oauth" && auth.pairing === true) config.pairing = true;
   if (auth.method === "api_key") {
     config.in = auth.in;
     config.name = auth.name;

@@ -76,7 +76,7 @@ const secretName = z
 const scopes = z.array(text).max(200);
 const auth = z.discriminatedUnion("method", [
   z.strictObject({ method: z.literal("none") }),
-  z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional() }),
+  z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional(), pairing: z.boolean().optional() }),
   z.strictObject({ method: z.literal("client_credentials"), scopes: scopes.optional(), secret: secretName.optional() }),
   z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
   z.strictObject({

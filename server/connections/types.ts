@@ -25,6 +25,8 @@ export interface AuthConfig {
   name?: string;
   /** Name of the environment variable that holds the secret (`secret: ${env:NAME}`). */
   secretEnv?: string;
+  /** oauth only: its account may also come from a pairing packet. */
+  pairing?: true;
 }
 
 /** One connection of the configuration, checked and with every default filled in. JSON, so it is stored as it is. */
