@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
 import { type Dispatcher, request } from "undici";
 import type { AddressRange } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
-import { rangeOf } from "./addresses.ts";
+import { parseAddress, type Range, rangeOf } from "./addresses.ts";
 import { createAgent, type Resolver, systemResolver } from "./agent.ts";
 import { decoded, EventBound, readAll } from "./body.ts";
 import { blocked, type Closed, checkUrl, type Policy } from "./policy.ts";
@@ -28,6 +28,12 @@ export interface Egress {
   readonly upstreamFetch: typeof globalThis.fetch;
   /** For what strangers name: https to public addresses only, small and quick. */
   readonly strangerFetch: typeof globalThis.fetch;
+  /**
+   * For what the upstream of a connection names (metadata documents, token endpoints): as for strangers, except that
+   * an upstream which itself stands in a range that the operator opened may name addresses in such ranges.
+   * @param url of the connection
+   */
+  namedBy(url: URL): Promise<typeof globalThis.fetch>;
   /** Guarded dispatcher for libraries that take one instead of a fetch. */
   readonly dispatcher: Dispatcher;
   close(): Promise<void>;
@@ -60,14 +66,29 @@ export function createEgress(options: EgressOptions): Egress {
   const dispatcher = createAgent({ policy: upstream, resolver });
   const strangers = createAgent({ policy: stranger, resolver });
   const harmless = new Set([...HARMLESS, ...(options.keepAcrossOrigins ?? [])]);
+  const strangerFetch = guardedFetch(strangers, stranger, STRANGER, harmless);
+  const insiderFetch = guardedFetch(dispatcher, upstream, STRANGER, harmless);
   return {
     upstreamFetch: guardedFetch(dispatcher, upstream, UPSTREAM, harmless),
-    strangerFetch: guardedFetch(strangers, stranger, STRANGER, harmless),
+    strangerFetch,
+    async namedBy(url) {
+      if (upstream.ranges.length === 0) return strangerFetch;
+      return (await standsIn(upstream.ranges, url, resolver)) ? insiderFetch : strangerFetch;
+    },
     dispatcher,
     async close() {
       await Promise.all([dispatcher.destroy(), strangers.destroy()]);
     },
   };
+}
+
+/** Whether all addresses of a URL's host lie in these ranges; a name that does not resolve lies in none. */
+async function standsIn(ranges: readonly Range[], url: URL, resolver: Resolver): Promise<boolean> {
+  const literal = parseAddress(url.hostname);
+  const found = literal
+    ? [literal]
+    : (await resolver(url.hostname).catch(() => [])).map((at) => parseAddress(at.address));
+  return found.length > 0 && found.every((address) => address && ranges.some((range) => range.contains(address)));
 }
 
 interface Hop {
