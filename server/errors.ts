@@ -77,6 +77,11 @@ export const ERRORS = {
   upstream_died: { status: 200, text: "The process behind the connection ended in mid-call." },
   authentication_required: { status: 200, text: "The service behind the connection requires authentication." },
 
+  // People
+  username_taken: { status: 409, text: "Somebody has this username already." },
+  link_ended: { status: 410, text: "This link has expired or was used." },
+  busy: { status: 503, text: "Too many people sign in at this moment. Try again in a minute." },
+
   // Start and configuration
   config_invalid: { status: 500, text: "The configuration is not valid." },
   start_failed: { status: 500, text: "The server cannot start." },

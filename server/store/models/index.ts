@@ -10,6 +10,7 @@ import { defineChanges } from "./changes.ts";
 import { defineConnectionStates } from "./connection-states.ts";
 import { defineConnectionVersions } from "./connection-versions.ts";
 import { defineConnections } from "./connections.ts";
+import { defineCredentials } from "./credentials.ts";
 import { defineEndpointVersions } from "./endpoint-versions.ts";
 import { defineEndpoints } from "./endpoints.ts";
 import { defineEnvironmentVersions } from "./environment-versions.ts";
@@ -21,6 +22,7 @@ import { defineOneTimeLinks } from "./one-time-links.ts";
 import { defineOrganizations } from "./organizations.ts";
 import { definePairingPackets } from "./pairing-packets.ts";
 import { definePeople } from "./people.ts";
+import { defineSecrets } from "./secrets.ts";
 import { defineSettings } from "./settings.ts";
 import { defineSignInAttempts } from "./sign-in-attempts.ts";
 import { defineTools } from "./tools.ts";
@@ -50,6 +52,8 @@ export function defineModels(sequelize: Sequelize) {
     accounts: defineAccounts(sequelize),
     pairingPackets: definePairingPackets(sequelize),
     settings: defineSettings(sequelize),
+    secrets: defineSecrets(sequelize),
+    credentials: defineCredentials(sequelize),
     oauthRegistrations: defineOAuthRegistrations(sequelize),
     signInAttempts: defineSignInAttempts(sequelize),
     people: definePeople(sequelize),
