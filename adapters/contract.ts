@@ -175,8 +175,7 @@ export interface PairingContext {
   readonly claim: (secret: string) => Promise<boolean>;
   /**
    * Guarded fetch that reaches the connection's configured origin only, follows no redirect, is bounded in size and
-   * time, and refuses to send before `claim` has answered true. Rejects with `UpstreamError`, also where the body
-   * breaks off.
+   * time, and refuses to send before `claim` has answered true.
    */
   readonly fetch: typeof globalThis.fetch;
   readonly identity: { readonly name: string; readonly version: string };

@@ -6,35 +6,17 @@
  */
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { UpstreamError, UpstreamRpcError } from "../contract.ts";
+import { chain, died, fromCode, member } from "../network.ts";
 
 /** The service's own words are cut here. */
 const MAX_WORDS = 500;
-
-/** Node and undici codes of a connection that never came about: nothing was sent. */
-const NEVER_CONNECTED = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "CERT_HAS_EXPIRED",
-  "ERR_TLS_CERT_ALTNAME_INVALID",
-  "EPROTO",
-]);
-const CUT_OFF = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_CLOSED", "UND_ERR_DESTROYED"]);
-const TOO_SLOW = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"]);
 
 /** Turns whatever was thrown into the error of the contract; those of the contract pass unchanged. */
 export function failureOf(error: unknown): UpstreamError | UpstreamRpcError {
   if (error instanceof UpstreamError || error instanceof UpstreamRpcError) return error;
   for (const link of chain(error)) {
     if (link instanceof UpstreamError || link instanceof UpstreamRpcError) return link;
-    const known = fromSdk(link) ?? fromCode(link);
+    const known = fromSdk(link) ?? fromCode(link) ?? fromClient(link);
     if (known) return known;
   }
   const detail = error instanceof Error ? error.message : String(error);
@@ -147,55 +129,14 @@ function rpcErrorIn(body: string): UpstreamRpcError | undefined {
   }
 }
 
-function fromCode(error: unknown): UpstreamError | undefined {
-  const code = member(error, "code");
-  if (code === "blocked_address" || code === "loop_detected") {
-    const message = error instanceof Error ? error.message : "The address of the connection is not allowed.";
-    const detail = member(error, "detail");
-    return new UpstreamError(code, message, {
-      processed: "no",
-      cause: error,
-      ...(typeof detail === "string" ? { detail } : {}),
-    });
-  }
-  if (code === "result_too_large")
-    return new UpstreamError("upstream_protocol", "The service's answer is larger than the proxy passes on.", {
-      cause: error,
-    });
-  if (typeof code === "string") {
-    if (NEVER_CONNECTED.has(code))
-      return new UpstreamError("upstream_unreachable", `The service cannot be reached (${code}).`, {
-        processed: "no",
-        cause: error,
-        ...(error instanceof Error ? { detail: error.message } : {}),
-      });
-    if (CUT_OFF.has(code)) return died(error);
-    if (TOO_SLOW.has(code))
-      return new UpstreamError("upstream_timeout", "The service did not answer in time.", { cause: error });
-  }
+/** The SDK's client says so of a transport that is closed; it gives no code. */
+function fromClient(error: unknown): UpstreamError | undefined {
   return error instanceof Error && error.message === "Not connected"
     ? new UpstreamError("upstream_died", "The connection to the service is gone.", { processed: "no", cause: error })
     : undefined;
 }
 
-function died(cause: unknown): UpstreamError {
-  return new UpstreamError("upstream_died", "The connection to the service ended before its answer.", { cause });
-}
-
 function bodyOf(error: SdkHttpError): string {
   const text = member(error.data, "text");
   return typeof text === "string" ? text : "";
-}
-
-function* chain(error: unknown): Generator<unknown> {
-  let link = error;
-  for (let depth = 0; link !== undefined && link !== null && depth < 8; depth++) {
-    yield link;
-    if (link instanceof AggregateError) for (const inner of link.errors) yield inner;
-    link = member(link, "cause");
-  }
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 }

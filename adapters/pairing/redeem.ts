@@ -2,7 +2,8 @@
  * The pairing protocol for any provider over HTTP (docs/pairing.md): `POST <origin>/.well-known/pairing/redeem` with
  * the claim, answered with tokens. The origin is the connection's own, never the packet's.
  */
-import { type PairingContext, type Redemption, UpstreamError } from "../contract.ts";
+import type { PairingContext, Redemption } from "../contract.ts";
+import { networkFailure } from "../network.ts";
 import { readTokens, wordsOf } from "./answer.ts";
 import { parsePacket } from "./packet.ts";
 
@@ -42,8 +43,9 @@ export async function redeemPacket(packet: string, configured: URL, context: Pai
     });
     body = await response.text();
   } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error;
-    return { kind: error.processed === "no" ? "unsent" : "unknown", reason: error.message };
+    const failure = networkFailure(error);
+    if (failure === undefined) throw error;
+    return { kind: failure.processed === "no" ? "unsent" : "unknown", reason: failure.message };
   }
   return answered(response, body, claim, scope);
 }
