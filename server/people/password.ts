@@ -92,18 +92,18 @@ const COMMON = [
   ...["baseball", "superman", "batman", "trustno1", "starwars", "pokemon", "whatever", "computer", "internet"],
   ...["samsung", "google", "facebook", "michael", "jennifer", "charlie", "changeme", "default", "secret", "summer"],
   ...["winter", "spring", "autumn", "hello", "login", "master", "shadow", "freedom", "access", "killer", "test"],
-  ...["correcthorsebatterystaple", "jackfield", "root", "user", "guest", "the", "my", "is", "a", "i", "abc", "you"],
-  ...["abcdef", "abcdefgh", "abcdefghijkl", "abcdefghijklm", "alphabet", "love", "new", "me", "good", "long", "very"],
+  ...["correcthorsebatterystaple", "jackfield", "root", "user", "guest", "love", "baby", "angel", "hunter", "qwer"],
+  ...["abcdef", "abcdefgh", "abcdefghijkl", "alphabet", "mustang", "cheese", "matrix", "pass", "word", "asdf", "zxcv"],
 ];
 
 function isGuessable(text: string, { username, name }: { username: string; name: string }): boolean {
   if (new Set(text).size < 5) return true;
   if (isRun(text)) return true;
   const own = [username, ...username.split(/[@._+-]/), ...name.toLowerCase().split(/\s+/)];
-  const words = [...COMMON, ...own.filter((word) => word.length > 2)].sort((a, b) => b.length - a.length);
-  // What is left when all those words, digits and decoration are taken out is what had to be guessed.
-  const left = words.reduce((rest, word) => rest.replaceAll(word.toLowerCase(), " "), text);
-  return left.replaceAll(/[\d\s\p{P}\p{S}]/gu, "").length < 4 && (left !== text || /^[\d\s]*$/.test(text));
+  const words = [...COMMON, ...own.filter((word) => word.length > 3)].sort((a, b) => b.length - a.length);
+  const left = words.reduce((rest, word) => rest.replaceAll(word, " "), text);
+  // What is left beside such words, digits and decoration is what had to be guessed.
+  return left !== text && left.replaceAll(/[\d\s\p{P}\p{S}]/gu, "").length < 4;
 }
 
 /** Neighbours only, such as `abcdefghijkl`, `987654321098` and `aaaabbbbcccc`. */

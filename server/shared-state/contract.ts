@@ -59,6 +59,8 @@ export interface Limited {
 export interface Limiter {
   /** Takes one point from a window that opens with the first one and lasts `perMs`. */
   consume(key: string, limit: Limit): Promise<Limited>;
+  /** Gives one point back, where the window of the key is still open. */
+  refund(key: string): Promise<void>;
 }
 
 /** May forget anything at any time. */

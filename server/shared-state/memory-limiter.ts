@@ -24,5 +24,9 @@ export function createMemoryLimiter(clock: () => number): Limiter {
       const remaining = Math.max(0, points - window.used);
       return { allowed, remaining, retryAfterMs: allowed ? 0 : window.endsAt - now };
     },
+    async refund(key) {
+      const window = windows.get(key);
+      if (window !== undefined && window.used > 0) window.used -= 1;
+    },
   };
 }

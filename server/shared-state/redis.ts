@@ -19,6 +19,8 @@ const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call
 const CONSUME = `local used = redis.call('incr', KEYS[1])
 if used == 1 then redis.call('pexpire', KEYS[1], ARGV[1]) end
 return { used, redis.call('pttl', KEYS[1]) }`;
+/** A window that is over must not begin again below zero and without an end. */
+const REFUND = `if tonumber(redis.call('get', KEYS[1]) or '0') > 0 then redis.call('decr', KEYS[1]) end`;
 
 export interface RedisStateOptions {
   url: string;
@@ -145,6 +147,14 @@ function createLimiter(client: Redis, prefix: string, log: Log): Limiter {
       const allowed = count <= limit.points;
       const retryAfterMs = allowed ? 0 : Math.max(1, leftMs ?? limit.perMs);
       return { allowed, remaining: Math.max(0, limit.points - count), retryAfterMs };
+    },
+    async refund(key) {
+      try {
+        await client.eval(REFUND, 1, `${prefix}limit:${key}`);
+      } catch (error) {
+        log.warn({ error }, "a point was given back in this process only");
+        await fallback.refund(key);
+      }
     },
   };
 }

@@ -114,6 +114,17 @@ export function sharedStateSuite(name: string, { skip, scope }: SharedStateTrait
       assert.equal(answer.remaining, 0);
     });
 
+    test("a point that is given back can be taken again, one that was never taken cannot", async (t) => {
+      const { limiter } = (await open(t))[0];
+      const limit = { points: 2, perMs: 60_000 };
+      await limiter.refund("k");
+      for (const allowed of [true, true, false]) assert.equal((await limiter.consume("k", limit)).allowed, allowed);
+      await limiter.refund("k");
+      await limiter.refund("k");
+      assert.deepEqual(await limiter.consume("k", limit), { allowed: true, remaining: 0, retryAfterMs: 0 });
+      assert.equal((await limiter.consume("k", limit)).allowed, false);
+    });
+
     test("the cache keeps, replaces and deletes", async (t) => {
       const { cache } = (await open(t))[0];
       assert.equal(await cache.get("a"), undefined);
