@@ -25,7 +25,7 @@ export interface Config {
   /** `mysql://...` or `sqlite:<path>`; undefined: SQLite in the data directory. */
   readonly databaseUrl: string | undefined;
   readonly redisUrl: string | undefined;
-  /** 32 bytes in hexadecimal or base64(url), checked. */
+  /** 32 bytes in hexadecimal or base64(url), or several such keys, checked. The first seals, all open. */
   readonly masterKey: string | undefined;
   /** Absolute path of a file that holds the same. */
   readonly masterKeyFile: string | undefined;
@@ -70,8 +70,11 @@ const redisUrl = z.string().transform((text, context) => {
 });
 
 const masterKey = z.string().transform((text, context) => {
-  if (parseMasterKey(text) !== undefined) return text;
-  return refuse(context, "must be 32 random bytes in base64 or hexadecimal (openssl rand -base64 32)");
+  if (parseMasterKeys(text) !== undefined) return text;
+  return refuse(
+    context,
+    "must be 32 random bytes in base64 or hexadecimal (openssl rand -base64 32), or several such keys, newest first",
+  );
 });
 
 const log = z.string().transform((text, context) => {
@@ -177,9 +180,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ov
   });
 }
 
+/** Master keys separated by commas, blanks or line ends; undefined where there is none, or anything else. */
+export function parseMasterKeys(text: string): [Buffer, ...Buffer[]] | undefined {
+  const [first, ...others] = list(text).map(parseMasterKey);
+  if (first === undefined) return undefined;
+  const older = others.filter((key) => key !== undefined);
+  return older.length === others.length ? [first, ...older] : undefined;
+}
+
 /** The 32 bytes of a master key written in hexadecimal, base64 or base64url; undefined where it is anything else. */
-export function parseMasterKey(text: string): Buffer | undefined {
-  const key = text.trim();
+function parseMasterKey(key: string): Buffer | undefined {
   if (/^[0-9a-f]{64}$/i.test(key)) return Buffer.from(key, "hex");
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(key)) return Buffer.from(key, "base64");
   return undefined;

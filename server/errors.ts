@@ -57,6 +57,11 @@ export const ERRORS = {
     status: 200,
     text: "The connection's configuration names an environment variable that is not set.",
   },
+  credential_unreadable: {
+    status: 200,
+    text: "The stored credential of the connection cannot be opened. An administrator must set it again.",
+  },
+  vault_unavailable: { status: 503, text: "The store of secrets cannot be reached; try again." },
   blocked_address: { status: 200, text: "The address of the connection is not allowed." },
   pairing_unavailable: { status: 200, text: "No connection can be paired." },
   asked_and_refused: { status: 200, text: "The question of the service was not answered, so the call ended." },

@@ -15,7 +15,7 @@ export class SealError extends Error {
 }
 
 /**
- * Seals a text.
+ * Seals a text with the first master key.
  * @param aad what it belongs to (organization, row, purpose): it opens under exactly the same only
  */
 export function seal(keyring: Keyring, plaintext: string, aad: string): string {
@@ -26,15 +26,22 @@ export function seal(keyring: Keyring, plaintext: string, aad: string): string {
   return `${VERSION}.${keyring.keyId}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url")}`;
 }
 
+/** Id of the master key that a text was sealed with; undefined where it is no sealed text. */
+export function keyIdOf(sealed: string): string | undefined {
+  const [version, keyId] = sealed.split(".", 2);
+  return version === VERSION ? keyId : undefined;
+}
+
 /** The text that `seal` was given. Throws `SealError`. */
 export function open(keyring: Keyring, sealed: string, aad: string): string {
   const [version, keyId, body, ...rest] = sealed.split(".");
   if (version !== VERSION || body === undefined || rest.length > 0) throw new SealError("This is not a sealed text.");
-  if (keyId !== keyring.keyId) throw new SealError(`The text was sealed with another master key (${keyId}).`);
+  const key = keyId === undefined ? undefined : keyring.keyOf(keyId, LABEL);
+  if (key === undefined) throw new SealError(`The text was sealed with another master key (${keyId}).`);
   const bytes = Buffer.from(body, "base64url");
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new SealError("The sealed text is cut off.");
   const iv = bytes.subarray(0, IV_BYTES);
-  const decipher = createDecipheriv(ALGORITHM, keyring.deriveKey(LABEL), iv, { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv(ALGORITHM, key, iv, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(aad, "utf8"));
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
