@@ -31,7 +31,9 @@ export interface Log {
 /** What an adapter learned about its upstream and wants to find again after a restart (not a secret). */
 export type AdapterMemory = { [key: string]: Json };
 
-export type Credential = { kind: "bearer"; token: string } | { kind: "header" | "query"; name: string; value: string };
+export type Credential =
+  /** `within`: the token goes to this URL and below only; absent: to the connection's origin. */
+  { kind: "bearer"; token: string; within?: string } | { kind: "header" | "query"; name: string; value: string };
 
 /** What an upstream said to a credential. */
 export interface Refusal {

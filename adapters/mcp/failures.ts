@@ -11,11 +11,14 @@ import { chain, died, fromCode, member } from "../network.ts";
 /** The service's own words are cut here. */
 const MAX_WORDS = 500;
 
+/** The proxy had no credential to send, so nothing went upstream; thrown by `AdapterContext.credential`. */
+export type NoCredential = Error & { readonly code: "authorization_required" | "missing_variable" };
+
 /** Turns whatever was thrown into the error of the contract; those of the contract pass unchanged. */
-export function failureOf(error: unknown): UpstreamError | UpstreamRpcError {
+export function failureOf(error: unknown): UpstreamError | UpstreamRpcError | NoCredential {
   if (error instanceof UpstreamError || error instanceof UpstreamRpcError) return error;
   for (const link of chain(error)) {
-    if (link instanceof UpstreamError || link instanceof UpstreamRpcError) return link;
+    if (link instanceof UpstreamError || link instanceof UpstreamRpcError || isNoCredential(link)) return link;
     const known = fromSdk(link) ?? fromCode(link) ?? fromClient(link);
     if (known) return known;
   }
@@ -24,6 +27,12 @@ export function failureOf(error: unknown): UpstreamError | UpstreamRpcError {
     detail,
     cause: error,
   });
+}
+
+function isNoCredential(error: unknown): error is NoCredential {
+  if (!(error instanceof Error)) return false;
+  const code = member(error, "code");
+  return code === "authorization_required" || code === "missing_variable";
 }
 
 /** Whether the upstream proved that it knows our session no more, so that the refused request may be sent again. */

@@ -1,61 +1,7 @@
-/** One connection's HTTP: who we are, the credential, and what a bad status means. */
+/** The transports of one connection over HTTP. */
 import { type JSONRPCMessage, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { type AdapterContext, UpstreamError } from "../contract.ts";
-import type { HttpConfig } from "./config.ts";
-import { statusFailure, wordsOf } from "./failures.ts";
+import { UpstreamError } from "../contract.ts";
 import { ordered, type Receiver } from "./ordered.ts";
-
-/** Bytes of an error body that are read for the service's words. */
-const ERROR_BODY = 16_384;
-
-/**
- * The fetch of one connection. It adds the configured headers, the hop header and the credential, opened at this
- * moment and only for the connection's own origin. 401, 403, 429 and 5xx become `UpstreamError` here, so that no
- * layer above takes them for evidence about the protocol; other statuses are left to the transport, unless
- * `strict`: HTTP+SSE has no use for them.
- */
-export function connectionFetch(
-  context: AdapterContext,
-  config: HttpConfig,
-  options: { strict?: boolean } = {},
-): typeof globalThis.fetch {
-  return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : String(input));
-    const headers = new Headers(init?.headers);
-    for (const [name, value] of Object.entries(config.headers)) if (!headers.has(name)) headers.set(name, value);
-    headers.set(context.hop.header, context.hop.value);
-    headers.set("user-agent", `${context.identity.name}/${context.identity.version}`);
-    const secrets: string[] = [];
-    if (url.origin === config.url.origin) {
-      const credential = await context.credential();
-      if (credential?.kind === "bearer") headers.set("authorization", `Bearer ${credential.token}`);
-      else if (credential?.kind === "header") headers.set(credential.name, credential.value);
-      else if (credential) url.searchParams.set(credential.name, credential.value);
-      if (credential) secrets.push(credential.kind === "bearer" ? credential.token : credential.value);
-    }
-    const response = await context.fetch(url, { ...init, headers });
-    const { status } = response;
-    const failed = status === 401 || status === 403 || status === 429 || status >= 500;
-    if (!failed && (response.ok || !options.strict)) return response;
-    throw statusFailure(status, scrub(wordsOf(await startOf(response)), secrets));
-  };
-}
-
-async function startOf(response: Response): Promise<string> {
-  try {
-    return (await response.text()).slice(0, ERROR_BODY);
-  } catch {
-    // The status alone says enough; a body that breaks off adds nothing.
-    return "";
-  }
-}
-
-/** A service may echo what it was sent; the credential is not its to tell. */
-function scrub(words: string, secrets: readonly string[]): string {
-  let clean = words;
-  for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, "[secret]");
-  return clean;
-}
 
 type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
 

@@ -9,7 +9,8 @@ import type { PriorDiscovery, Transport } from "@modelcontextprotocol/client";
 import type { AdapterContext, JsonObject } from "../contract.ts";
 import type { HttpConfig } from "./config.ts";
 import { statusOf } from "./failures.ts";
-import { connectionFetch, EventTransport, StreamTransport } from "./http.ts";
+import { connectionFetch } from "./fetch.ts";
+import { EventTransport, StreamTransport } from "./http.ts";
 import { HANDSHAKE_MS } from "./lane.ts";
 import { type Listener, Peer } from "./peer.ts";
 

@@ -12,7 +12,7 @@ import type {
   Outcome,
   ToolDefinition,
 } from "../contract.ts";
-import { UpstreamRpcError } from "../contract.ts";
+import { UpstreamError, UpstreamRpcError } from "../contract.ts";
 import { drain } from "./drain.ts";
 import { failureOf } from "./failures.ts";
 import { type Lane, OWN_REQUEST_MS } from "./lane.ts";
@@ -124,7 +124,8 @@ export class McpSession implements AdapterSession {
       const failure = failureOf(error);
       if (failure instanceof UpstreamRpcError)
         return { state: "unhealthy", code: "upstream_protocol", message: failure.message };
-      return { state: "unhealthy", code: failure.code, message: failure.message };
+      const code = failure instanceof UpstreamError ? failure.code : "authentication_required";
+      return { state: "unhealthy", code, message: failure.message };
     }
   }
 
