@@ -1,0 +1,32 @@
+/**
+ * What an account's tokens are bound to: one origin, and one URL below which they may go.
+ *
+ * The adapter's HTTP layer holds every request to it (`adapters/credential-scope.ts`); here a connection whose URL was
+ * changed to somewhere else finds its tokens unusable.
+ */
+import { isWithin } from "../../adapters/credential-scope.ts";
+import type { ServedConnection } from "../connections/types.ts";
+
+/** Origin of a bound resource. @throws TypeError where it is no URL */
+export function boundOriginOf(boundResource: string): string {
+  return new URL(boundResource).origin;
+}
+
+/** Where the tokens of a connection may go; the URL itself and what lies below its path, without parameters. */
+export function resourceOf(url: URL): string {
+  return `${url.origin}${url.pathname}`;
+}
+
+/** The URL that a connection's requests go to; undefined for types that have none. */
+export function urlOf(connection: Pick<ServedConnection, "config">): URL | undefined {
+  for (const key of ["url", "baseUrl", "card"]) {
+    const value = connection.config[key];
+    if (typeof value === "string" && URL.canParse(value)) return new URL(value);
+  }
+  return undefined;
+}
+
+/** Whether the connection's URL still lies where the account's tokens may go. */
+export function isBoundTo(account: { boundOrigin: string; boundResource: string }, url: URL | undefined): boolean {
+  return url !== undefined && url.origin === account.boundOrigin && isWithin(url, account.boundResource);
+}
