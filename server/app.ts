@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { Log } from "../adapters/contract.ts";
-import type { Config } from "./config.ts";
+import { createSite } from "./admin/site.ts";
+import { type Config, publicOrigin } from "./config.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
 import { configurationEnv } from "./connections/environment.ts";
 import { loadConfigDir } from "./connections/files.ts";
@@ -155,9 +156,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
   const changes = relayChanges(face, legacy, shared.bus);
+  const origins = originsFor(config.host, config.publicUrl);
+  const { publicUrl } = config;
+  const site = createSite({ store, keyring, limiter: shared.limiter, origins, publicUrl, log, clock });
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,
-    mcp: { face, modern, legacy, tokens, traffic, origins: originsFor(config.host, config.publicUrl) },
+    site,
+    mcp: { face, modern, legacy, tokens, traffic, origins },
     readiness: {
       async problems() {
         const reachable = await store.ping().then(
@@ -180,7 +185,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async listen() {
       const { address, port } = await listening(http, config);
       listeners.push({ host: address, port, own: true });
-      return { url: endpointUrl(config, port) };
+      return { url: new URL("/mcp", publicOrigin(config, port)).href };
     },
     reload: publish,
     async close() {
@@ -230,15 +235,4 @@ function listening(http: Server, config: Config): Promise<{ address: string; por
       if (typeof address === "object" && address) resolve(address);
     });
   });
-}
-
-function endpointUrl(config: Config, port: number): string {
-  const origin = config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`;
-  return new URL("/mcp", origin).href;
-}
-
-/** Something to type into a client: a wildcard address is none. */
-function reachableHost(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
-  return host.includes(":") ? `[${host}]` : host;
 }

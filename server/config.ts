@@ -195,6 +195,20 @@ function parseMasterKey(key: string): Buffer | undefined {
   return undefined;
 }
 
+/**
+ * The origin under which people and clients reach the server.
+ * @param port the one that is listened on, where the configuration lets the system choose it
+ */
+export function publicOrigin(config: Pick<Config, "host" | "port" | "publicUrl">, port = config.port): string {
+  return config.publicUrl ?? `http://${reachableHost(config.host)}:${port}`;
+}
+
+/** Something to type into a client: a wildcard address is none. */
+function reachableHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
 /** An address or network in CIDR notation; undefined where it is neither. */
 export function parseRange(text: string): AddressRange[] | undefined {
   if (ipaddr.isValidCIDR(text)) return [ipaddr.parseCIDR(text)];

@@ -1,18 +1,28 @@
 /** The whole URL map on one screen. */
-import express, { type Express } from "express";
+import { join } from "node:path";
+import express, { type Express, type Request, type Response } from "express";
+import { setFileHeaders } from "./admin/headers.ts";
+import { showHome } from "./admin/home.ts";
+import { serveFailure, serveNotFound } from "./admin/problems.ts";
+import { sendSetup, showSetup } from "./admin/setup.ts";
+import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
+import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
+import type { Site } from "./admin/site.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
-import { refuse } from "./mcp/http.ts";
 import { type Readiness, serveHealth, serveReady } from "./observe/health.ts";
 
 export interface RouteParts {
   /** What Express takes as `trust proxy`: whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  readonly site: Site;
   readonly mcp: EndpointParts;
   readonly readiness: Readiness;
 }
 
+const PUBLIC = join(import.meta.dirname, "../public");
+
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, site, mcp, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -26,6 +36,24 @@ export function mountRoutes({ trustedProxies, mcp, readiness }: RouteParts): Exp
   app.all("/o/:organization/mcp", (request, response) => serveMcp(mcp, request.params, request, response));
   app.all("/o/:organization/mcp/:endpoint", (request, response) => serveMcp(mcp, request.params, request, response));
 
-  app.use((_request, response) => refuse(response, "not_found"));
+  mountPages(app, site);
+
+  app.use(serveNotFound(site));
+  app.use(serveFailure(site));
   return app;
+}
+
+/** The pages, and the files that they are made of. */
+function mountPages(app: Express, site: Site): void {
+  const { guard, checkForm } = site.pages;
+  const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 200 }), checkForm];
+
+  app.use("/static", express.static(PUBLIC, { index: false, redirect: false, setHeaders: setFileHeaders }));
+  app.get("/", guard, (request, response) => showHome(site, request, response));
+  app.get("/sign-in", guard, (request, response) => showSignIn(site, request, response));
+  app.post("/sign-in", form, (request: Request, response: Response) => sendSignIn(site, request, response));
+  app.get("/sign-out", guard, (request, response) => showSignOut(site, request, response));
+  app.post("/sign-out", form, (request: Request, response: Response) => sendSignOut(site, request, response));
+  app.get("/setup/:secret", guard, (request, response) => showSetup(site, request, response));
+  app.post("/setup/:secret", form, (request: Request, response: Response) => sendSetup(site, request, response));
 }
