@@ -57,6 +57,7 @@ export const ERRORS = {
     status: 200,
     text: "The connection's configuration names an environment variable that is not set.",
   },
+  invalid_credential: { status: 400, text: "The credential cannot be stored like this." },
   credential_unreadable: {
     status: 200,
     text: "The stored credential of the connection cannot be opened. An administrator must set it again.",
@@ -64,6 +65,9 @@ export const ERRORS = {
   vault_unavailable: { status: 503, text: "The store of secrets cannot be reached; try again." },
   blocked_address: { status: 200, text: "The address of the connection is not allowed." },
   pairing_unavailable: { status: 200, text: "No connection can be paired." },
+  packet_invalid: { status: 200, text: "This is not a pairing packet of this connection." },
+  packet_used: { status: 200, text: "This packet was used before. Ask for a new one." },
+  pairing_failed: { status: 200, text: "The packet could not be redeemed." },
   asked_and_refused: { status: 200, text: "The question of the service was not answered, so the call ended." },
   call_lost: { status: 200, text: "The pending call is gone. Call the tool again." },
   result_too_large: { status: 200, text: "The result is larger than the proxy passes on." },

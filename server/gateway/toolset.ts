@@ -9,6 +9,7 @@ import { compilePolicy, type Grant, grantOf, type Policy } from "../access/polic
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
 import { ownTerms, type SearchDocument } from "../search/documents.ts";
 import { buildIndex, type SearchIndex } from "../search/index.ts";
+import { type PairingTool, pairingDocument, pairingToolOf } from "./pairing-tools.ts";
 import { type PropertyMap, portableSchema } from "./portable-schema.ts";
 
 export interface ToolEntry {
@@ -59,6 +60,8 @@ export interface Toolset {
   readonly connections: readonly VisibleConnection[];
   /** Connections that exist for this caller, by slug. */
   readonly served: ReadonlyMap<string, ServedConnection>;
+  /** `<connection>__pair` of the connections that may be paired here, by name; search shows them, lists do not. */
+  readonly pairing: ReadonlyMap<string, PairingTool>;
   /** The same grants decide over prompts (`<connection>__<prompt>`) and resources (`<connection>__<uri>`). */
   admits(connection: ServedConnection, kind: "resource" | "prompt", key: string): boolean;
   /** The search index, built on first use. */
@@ -114,6 +117,7 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
       if (entry) entries.push(entry);
     }
   }
+  const byName = new Map(entries.map((entry) => [entry.name, entry]));
   const byAction = new Map<string, ToolEntry[]>();
   for (const entry of entries) {
     if (entry.tool.state !== "approved") continue;
@@ -126,18 +130,23 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
     if (entry.tool.state === "approved")
       counts.set(entry.connection.slug, (counts.get(entry.connection.slug) ?? 0) + 1);
   }
+  const pairing = transparent ? [] : served.flatMap((connection) => pairingToolOf(connection, policy) ?? []);
   let index: SearchIndex | undefined;
-  const documents = () => entries.filter((entry) => entry.tool.state === "approved").map(documentOf);
+  const documents = () => [
+    ...pairing.filter(({ name }) => !byName.has(name)).map(pairingDocument),
+    ...entries.filter((entry) => entry.tool.state === "approved").map(documentOf),
+  ];
   const toolset: Toolset = {
     revision: createHash("sha256").update(key).digest("base64url").slice(0, 22),
     transparent,
     entries,
-    byName: new Map(entries.map((entry) => [entry.name, entry])),
+    byName,
     byAction,
     connections: reachable.map((connection) =>
       toVisible(connection, hidden(connection), counts.get(connection.slug) ?? 0),
     ),
     served: new Map(served.map((connection) => [connection.slug, connection])),
+    pairing: new Map(pairing.map((tool) => [tool.name, tool])),
     admits(connection, kind, key) {
       if (!connection.admits[kind](key)) return false;
       return isGrant(

@@ -5,6 +5,7 @@ import type { Registry } from "../connections/registry.ts";
 import type { Gateway } from "../gateway/call.ts";
 import type { GatewayCaller } from "../gateway/caller.ts";
 import type { Toolsets } from "../gateway/toolset.ts";
+import type { Pairing } from "../signin/pairing.ts";
 import type { Activations } from "./activation.ts";
 import type { ParkingLot } from "./asking/parking.ts";
 import type { StateSeal } from "./asking/state-seal.ts";
@@ -19,6 +20,7 @@ export interface Face {
   readonly holds: Holds;
   readonly notifier: Notifier;
   readonly parking: ParkingLot;
+  readonly pairing: Pairing;
   readonly stateSeal: StateSeal;
   /** This deployment's own id; all its replicas share it. */
   readonly instanceId: string;

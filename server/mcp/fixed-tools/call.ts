@@ -1,11 +1,13 @@
 /** `tool_read` and `tool_write`: the generic callers, for clients that do not list what `tool_search` found. */
 import type { JsonObject } from "../../../adapters/contract.ts";
-import { JackfieldError } from "../../errors.ts";
+import { ERRORS, JackfieldError } from "../../errors.ts";
 import { callTool } from "../../gateway/call.ts";
+import { pairingTarget } from "../../gateway/pairing-tools.ts";
 import { failure } from "../../gateway/results.ts";
 import { conduct } from "../asking/rounds.ts";
 import type { Face } from "../face.ts";
 import type { FixedCall } from "./index.ts";
+import { runPair } from "./pair.ts";
 
 /** Calls the named tool through the one pipeline; an unknown name is a result that says how to find one. */
 export async function runToolCaller(
@@ -20,6 +22,11 @@ export async function runToolCaller(
   }
   const { caller } = call;
   const args = parsed(given["arguments"]);
+  const pairs = pairingTarget(caller.toolset, name);
+  if (pairs !== undefined) {
+    if (door === "tool_write") return runPair(face, { caller, name, args, only: pairs });
+    return failure("class_refused", `${name} can change things. ${ERRORS.class_refused.text}`);
+  }
   face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
   try {
     return await conduct(face, { ...call, subject: `${door}:${name}`, args, results: true }, (reachOf) =>

@@ -1,5 +1,6 @@
 /** The tools that every caller always sees. Together they stay under 900 tokens whatever is connected. */
 import type { ToolDefinition } from "../../../adapters/contract.ts";
+import { PACKET_PROPERTY } from "../../gateway/pairing-tools.ts";
 import type { Toolset } from "../../gateway/toolset.ts";
 import { toolSearchDefinition } from "./tool-search.ts";
 
@@ -49,7 +50,7 @@ const PAIR: ToolDefinition = {
   inputSchema: {
     type: "object",
     properties: {
-      packet: { type: "string", description: "The whole packet" },
+      packet: PACKET_PROPERTY,
       connection: { type: "string", description: "Needed when several connections can pair" },
     },
     required: ["packet"],

@@ -2,6 +2,7 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import type { JsonObject } from "../../../adapters/contract.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
+import { pairingTarget } from "../../gateway/pairing-tools.ts";
 import type { Face, SessionView } from "../face.ts";
 import { runToolCaller } from "./call.ts";
 import { runPair } from "./pair.ts";
@@ -28,7 +29,9 @@ export function runFixedTool(face: Face, call: FixedCall): Promise<JsonObject> |
       return runToolCaller(face, call, call.name);
     case "pair":
       return runPair(face, call);
-    default:
-      return undefined;
+    default: {
+      const target = pairingTarget(call.caller.toolset, call.name);
+      return target && runPair(face, { ...call, only: target });
+    }
   }
 }

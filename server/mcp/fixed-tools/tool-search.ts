@@ -24,6 +24,8 @@ export interface ToolsetView {
   readonly byName: ReadonlyMap<string, SearchedTool>;
   readonly byAction: ReadonlyMap<string, readonly SearchedTool[]>;
   readonly connections: readonly VisibleConnectionView[];
+  /** `<connection>__pair` where a connection can be paired: found like a tool, never activated. */
+  readonly pairing?: ReadonlyMap<string, SearchedTool>;
   index(): SearchIndex;
 }
 
@@ -93,7 +95,7 @@ function refusal(text: string): SearchOutcome {
 
 /** A tool that may be shown: reviewed, and of a connection that is not turned off. */
 function searchable(toolset: ToolsetView, name: string): SearchedTool | undefined {
-  const tool = toolset.byName.get(name);
+  const tool = toolset.byName.get(name) ?? toolset.pairing?.get(name);
   return tool !== undefined && tool.tool.state === "approved" ? tool : undefined;
 }
 
@@ -180,7 +182,7 @@ function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, contex
   const page = candidates.slice(offset, offset + limit);
   const tools = page.map((candidate, at): AnswerTool => {
     const document = index.documents[candidate.hit.document]!;
-    return describe(toolset.byName.get(document.name)!, states, context, {
+    return describe(searchable(toolset, document.name)!, states, context, {
       detail: detailAt(args, listing, offset + at),
       ...(listing ? {} : { score: candidate.hit.score }),
       ...(args.detail === "full" ? { why: candidate.hit.matched } : {}),
@@ -257,11 +259,13 @@ function statesOf(toolset: ToolsetView): Map<string, VisibleConnectionView["stat
 function describe(
   entry: SearchedTool,
   states: ReadonlyMap<string, string>,
-  { active, activation }: SearchContext,
+  { toolset, active, activation }: SearchContext,
   shown: Pick<AnswerTool, "detail" | "score" | "why" | "query" | "alsoIn">,
 ): AnswerTool {
   const { definition } = entry.tool;
-  const waiting = states.get(entry.connection.slug) === "needsAuthorization";
+  // Pairing is how a connection gets what it waits for.
+  const pairs = toolset.pairing?.get(entry.name) === entry;
+  const waiting = !pairs && states.get(entry.connection.slug) === "needsAuthorization";
   return {
     name: entry.name,
     connection: entry.connection.slug,
@@ -277,10 +281,11 @@ function describe(
   };
 }
 
-function activatable(shown: readonly AnswerTool[], { activation }: SearchContext, wanted: boolean): string[] {
+function activatable(shown: readonly AnswerTool[], { toolset, activation }: SearchContext, wanted: boolean): string[] {
   if (!activation || !wanted) return [];
   return shown
     .filter(({ detail, state }) => (detail === "whole" || detail === "definition") && state !== "needsAuthorization")
+    .filter(({ name }) => toolset.byName.has(name))
     .map(({ name }) => name);
 }
 
