@@ -158,7 +158,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const changes = relayChanges(face, legacy, shared.bus);
   const origins = originsFor(config.host, config.publicUrl);
   const { publicUrl } = config;
-  const site = createSite({ store, keyring, limiter: shared.limiter, origins, publicUrl, log, clock });
+  const site = createSite({ store, keyring, limiter: shared.limiter, audit, origins, publicUrl, log, clock });
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,
     site,

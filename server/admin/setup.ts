@@ -1,10 +1,12 @@
 /** `/setup/<secret>`: opens a one-time link. A setup link makes the first admin, a reset link sets a new password. */
 import type { Request, Response } from "express";
 import { JackfieldError } from "../errors.ts";
+import type { Audit } from "../observe/audit.ts";
 import type { OneTimeLink } from "../people/one-time-links.ts";
 import { passwordProblem } from "../people/password.ts";
 import { hasAdmin, nameProblem, type Person, plainUsername, usernameProblem } from "../people/people.ts";
 import { resetPassword, type SetupParts, setUpAdmin } from "../people/setup.ts";
+import { prepareSignInRecord } from "../people/sign-in-audit.ts";
 import type { WebSessions } from "../people/web-sessions.ts";
 import { setPageHeaders } from "./headers.ts";
 import { fieldOf, type Pages } from "./pages.ts";
@@ -12,6 +14,7 @@ import { fieldOf, type Pages } from "./pages.ts";
 export interface SetupPageParts extends SetupParts {
   pages: Pages;
   sessions: WebSessions;
+  audit: Audit;
 }
 
 type Field = "name" | "username" | "password";
@@ -60,6 +63,7 @@ export async function sendSetup(parts: SetupPageParts, request: Request, respons
   }
   // Whoever knew the old password may still be signed in somewhere.
   if (reset) await parts.sessions.endAll(person.id);
+  (await prepareSignInRecord(parts, person))(reset ? "reset_link" : "setup_link", true);
   for (const cookie of await parts.sessions.start(request, person.id)) response.append("set-cookie", cookie);
   setPageHeaders(response, "own");
   response.redirect(303, "/");

@@ -1,6 +1,7 @@
 /** Composes what the pages are made of. */
 import type { Log } from "../../adapters/contract.ts";
 import type { Origins } from "../mcp/origins.ts";
+import type { Audit } from "../observe/audit.ts";
 import { createCookies } from "../people/cookies.ts";
 import { createCsrf } from "../people/csrf.ts";
 import { createOneTimeLinks, type OneTimeLinks } from "../people/one-time-links.ts";
@@ -19,6 +20,7 @@ export interface Site {
   readonly links: OneTimeLinks;
   readonly passwords: Passwords;
   readonly store: Store;
+  readonly audit: Audit;
   readonly clock: () => number;
   readonly log: Log;
   /** Whether anybody could sign in: before the first setup nobody can. */
@@ -29,6 +31,7 @@ export interface SiteOptions {
   store: Store;
   keyring: Keyring;
   limiter: Limiter;
+  audit: Audit;
   origins: Origins;
   /** Origin under which browsers reach the server; undefined: the address it listens at, over plain http. */
   publicUrl: string | undefined;
@@ -37,17 +40,18 @@ export interface SiteOptions {
   clock: () => number;
 }
 
-export function createSite({ store, keyring, limiter, origins, publicUrl, log, clock }: SiteOptions): Site {
+export function createSite({ store, keyring, limiter, audit, origins, publicUrl, log, clock }: SiteOptions): Site {
   const cookies = createCookies(publicUrl?.startsWith("https:") === true);
   const sessions = createWebSessions({ store, cookies, clock });
   const passwords = createPasswords();
   return {
     pages: createPages({ sessions, csrf: createCsrf({ keyring, cookies, publicUrl }), origins }),
     sessions,
-    signIn: createSignIn({ store, passwords, limiter, log }),
+    signIn: createSignIn({ store, passwords, limiter, audit, log }),
     links: createOneTimeLinks({ store, clock }),
     passwords,
     store,
+    audit,
     clock,
     log,
     anybody: async () => (await store.models.people.count({ where: { disabledAt: null } })) > 0,

@@ -1,6 +1,6 @@
 /**
  * What the first start makes: directories, key, tables, one organization with an environment and an endpoint, one
- * token, sample connections. Each step looks at what is there, so a later start, or one that follows a start which
+ * token, a link that makes the first admin, sample connections. Each step looks at what is there, so a later start, or one that follows a start which
  * broke off, makes only what is missing.
  */
 
@@ -9,6 +9,9 @@ import { join, resolve } from "node:path";
 import type { Config } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
 import { createAgentTokens } from "../people/agent-tokens.ts";
+import { createOneTimeLinks } from "../people/one-time-links.ts";
+import { hasAdmin } from "../people/people.ts";
+import { LINK_MS } from "../people/setup.ts";
 import { prepareDataDir } from "../store/data-dir.ts";
 import type { CliIo } from "./io.ts";
 import { DEFAULT_ENDPOINT, endpointIdsOf, FIRST_ORGANIZATION } from "./tokens.ts";
@@ -17,8 +20,10 @@ import { type Workplace, withWorkplace } from "./workplace.ts";
 /** The samples in this repository, beside `server/`. */
 const QUICKSTART = resolve(import.meta.dirname, "../../examples/quickstart");
 const TOKEN_FILE = "first-token";
-/** The row whose insertion decides which of several starting processes makes the first token. */
-const CLAIM = "first_token";
+const LINK_FILE = "setup-link";
+/** The rows whose insertion decides which of several starting processes makes the first token and link. */
+const TOKEN_CLAIM = "first_token";
+const LINK_CLAIM = "first_setup_link";
 const TOKEN_DAYS = 90;
 
 export interface FirstStart {
@@ -26,6 +31,10 @@ export interface FirstStart {
   token?: string;
   /** The 0600 file that holds it, where no person reads along. */
   tokenFile?: string;
+  /** What opens the page on which the first admin is made, where this start made it. */
+  setupSecret?: string;
+  /** Whether nobody is an admin yet. */
+  needsAdmin: boolean;
   /** The configuration directory, where this start filled it with the samples. */
   quickstart?: string;
 }
@@ -38,8 +47,9 @@ export async function prepareStart(config: Config, io: CliIo): Promise<FirstStar
   tightenEmpty(config.dataDir);
   return withWorkplace(io, async (workplace) => {
     const quickstart = copyQuickstart(config.configDir);
-    const made = await makeFirstToken(workplace, io);
-    return { ...made, ...(quickstart && { quickstart: config.configDir }) };
+    const token = await makeFirstToken(workplace, io);
+    const admin = await offerSetup(workplace);
+    return { ...token, ...admin, ...(quickstart && { quickstart: config.configDir }) };
   });
 }
 
@@ -70,11 +80,13 @@ function copyQuickstart(configDir: string): boolean {
   }
 }
 
-async function makeFirstToken(workplace: Workplace, { terminal, env }: CliIo): Promise<FirstStart> {
+type FirstToken = Pick<FirstStart, "token" | "tokenFile">;
+
+async function makeFirstToken(workplace: Workplace, { terminal, env }: CliIo): Promise<FirstToken> {
   const { store, shared, config } = workplace;
   if ((await store.models.agentTokens.count()) > 0) return {};
   const organization = await store.models.organizations.findOne({ where: { slug: FIRST_ORGANIZATION } });
-  if (organization === null || !(await claimed(workplace))) return {};
+  if (organization === null || !(await claimed(workplace, TOKEN_CLAIM))) return {};
   const { token } = await createAgentTokens({ store, bus: shared.bus, clock: Date.now }).create({
     organizationId: organization.id,
     name: "first",
@@ -85,17 +97,36 @@ async function makeFirstToken(workplace: Workplace, { terminal, env }: CliIo): P
     createdBy: "first start",
   });
   if (terminal) return { token };
-  const tokenFile = join(config.dataDir, TOKEN_FILE);
-  // Never written into a file that is there: its mode would stay as it was.
-  rmSync(tokenFile, { force: true });
-  writeFileSync(tokenFile, `${token}\n`, { mode: 0o600, flag: "wx" });
-  return { token, tokenFile };
+  return { token, tokenFile: writePrivate(join(config.dataDir, TOKEN_FILE), token) };
 }
 
-async function claimed({ store }: Workplace): Promise<boolean> {
+/** At the first start only: later ones would hand out an admin's rights to whoever reads along. */
+async function offerSetup(workplace: Workplace): Promise<Pick<FirstStart, "setupSecret" | "needsAdmin">> {
+  const { store } = workplace;
+  const organization = await store.models.organizations.findOne({ where: { slug: FIRST_ORGANIZATION } });
+  if (organization === null || (await hasAdmin(store, organization.id))) return { needsAdmin: false };
+  if (!(await claimed(workplace, LINK_CLAIM))) return { needsAdmin: true };
+  const links = createOneTimeLinks({ store, clock: Date.now });
+  const link = { kind: "setup", organizationId: organization.id, role: "admin", forMs: LINK_MS } as const;
+  return { setupSecret: (await links.create(link)).secret, needsAdmin: true };
+}
+
+/** Keeps the link for its owner, where no person reads along; returns the file's path. */
+export function writeSetupLink(config: Config, url: string): string {
+  return writePrivate(join(config.dataDir, LINK_FILE), url);
+}
+
+/** Never written into a file that is there: its mode would stay as it was. */
+function writePrivate(path: string, text: string): string {
+  rmSync(path, { force: true });
+  writeFileSync(path, `${text}\n`, { mode: 0o600, flag: "wx" });
+  return path;
+}
+
+async function claimed({ store }: Workplace, key: string): Promise<boolean> {
   const [, made] = await store.models.settings.findOrCreate({
-    where: { key: CLAIM },
-    defaults: { key: CLAIM, value: new Date().toISOString() },
+    where: { key },
+    defaults: { key, value: new Date().toISOString() },
   });
   return made;
 }

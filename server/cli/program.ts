@@ -12,6 +12,8 @@ import { failureLine } from "./failure.ts";
 import type { CliIo } from "./io.ts";
 import { addMigrate } from "./migrate.ts";
 import { addOrganizationCreate } from "./organization-create.ts";
+import { addPeopleResetLink, addPeopleSetupLink } from "./people-links.ts";
+import { addPeopleList } from "./people-list.ts";
 import { addServe } from "./serve.ts";
 import { addTokenCreate } from "./token-create.ts";
 import { addTokenList } from "./token-list.ts";
@@ -72,6 +74,8 @@ function build(io: CliIo): Command {
     add(connection, io);
   }
   addOrganizationCreate(program.command("organization").description("tenants"), io);
+  const people = program.command("people").description("who signs in to the pages");
+  for (const add of [addPeopleList, addPeopleSetupLink, addPeopleResetLink]) add(people, io);
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
   addAuditTail(program.command("audit").description("what was called and refused"), io);

@@ -2,13 +2,14 @@
 
 import { closeSync, openSync } from "node:fs";
 import type { Command } from "commander";
-import { readConfig } from "../config.ts";
+import { type Config, readConfig } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
 import { createLog, type Log } from "../observe/log.ts";
 import { renderClientConfigurations } from "./client-config.ts";
 import { failureLine } from "./failure.ts";
-import { type FirstStart, prepareStart } from "./first-start.ts";
+import { type FirstStart, prepareStart, writeSetupLink } from "./first-start.ts";
 import type { CliIo, ServedApp } from "./io.ts";
+import { setupUrl } from "./people-links.ts";
 
 /** Longest wait for requests in flight; below the 10 s after which container engines kill. */
 const DRAIN_MS = 9000;
@@ -28,7 +29,7 @@ export function addServe(program: Command, io: CliIo): void {
       const app = await io.createApp({ config, log });
       try {
         const { url } = await app.listen();
-        announce(io, url, start, options.json === true);
+        announce(io, url, start, setupOf(config, io, url, start), options.json === true);
         await reloadOnHangup(app, io, log, stop.asked);
         log.info({ signal: await stop.asked }, "stopping");
       } finally {
@@ -111,16 +112,38 @@ async function close(app: ServedApp): Promise<void> {
   }
 }
 
-function announce(io: CliIo, url: string, start: FirstStart, json: boolean): void {
+interface Setup {
+  /** The link itself, where a person reads along. */
+  link?: string;
+  /** Else the 0600 file that holds it. */
+  file?: string;
+}
+
+/** The link to the page that makes the first admin; its origin is known only now that the server listens. */
+function setupOf(config: Config, io: CliIo, url: string, { setupSecret }: FirstStart): Setup {
+  if (setupSecret === undefined) return {};
+  const link = setupUrl(new URL(url).origin, setupSecret);
+  return io.terminal ? { link } : { file: writeSetupLink(config, link) };
+}
+
+function announce(io: CliIo, url: string, start: FirstStart, setup: Setup, json: boolean): void {
   if (json) {
     const { token, tokenFile, quickstart } = start;
-    io.out(`${JSON.stringify({ url, token: io.terminal ? token : undefined, tokenFile, quickstart })}\n`);
+    const shown = { url, token: io.terminal ? token : undefined, tokenFile, quickstart };
+    io.out(`${JSON.stringify({ ...shown, setupLink: setup.link, setupLinkFile: setup.file })}\n`);
     return;
   }
   if (start.quickstart !== undefined) {
     io.out(`There was no configuration: the sample connections were copied to ${start.quickstart}.\n`);
   }
   io.out(`Jackfield serves MCP at ${url}\n`);
+  if (setup.link !== undefined) {
+    io.out(`\nBecome its admin in a browser, once, within 24 hours:\n\n  ${setup.link}\n\n`);
+  } else if (setup.file !== undefined) {
+    io.out(`The link that makes its admin, once, within 24 hours, is in ${setup.file} (readable by you only).\n`);
+  } else if (start.needsAdmin) {
+    io.out("Nobody is its admin yet. A link that makes one: npm run -s jackfield -- people setup-link\n");
+  }
   if (start.token === undefined) {
     io.out("A token for a client: npm run -s jackfield -- token create --name NAME\n");
     return;

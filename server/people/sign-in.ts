@@ -3,10 +3,12 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import ipaddr from "ipaddr.js";
 import type { Log } from "../../adapters/contract.ts";
+import type { Audit } from "../observe/audit.ts";
 import type { Limiter } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { Passwords } from "./password.ts";
 import { type Person, plainUsername, withoutHash } from "./people.ts";
+import { prepareSignInRecord } from "./sign-in-audit.ts";
 
 const WINDOW_MS = 15 * 60_000;
 /** Wrong passwords for one account from one address. */
@@ -38,6 +40,7 @@ export interface SignInOptions {
   store: Store;
   passwords: Passwords;
   limiter: Limiter;
+  audit: Audit;
   log: Log;
   /** Waits for milliseconds; tests do not. */
   wait?: (ms: number) => Promise<unknown>;
@@ -47,7 +50,7 @@ export interface SignInOptions {
  * An account is limited for an address that guessed at it, never for everybody: a stranger must not be able to lock
  * somebody out. Guesses at one account from many addresses are slowed down instead, for all alike, by seconds at most.
  */
-export function createSignIn({ store, passwords, limiter, log, wait = delay }: SignInOptions): SignIn {
+export function createSignIn({ store, passwords, limiter, audit, log, wait = delay }: SignInOptions): SignIn {
   const { people } = store.models;
   return {
     async check(typed, password, address) {
@@ -72,8 +75,10 @@ export function createSignIn({ store, passwords, limiter, log, wait = delay }: S
       if (pause > 0) await wait(pause);
 
       const row = await people.findOne({ where: { username } });
+      const record = await prepareSignInRecord({ store, audit }, row);
       const { ok, rehash } = await passwords.verify(password, row?.passwordHash);
       if (row === null || !ok || row.disabledAt !== null) {
+        record("password", false);
         log.warn({ address, person: row?.id }, "a sign-in was refused");
         return { kind: "wrong" };
       }
@@ -82,6 +87,7 @@ export function createSignIn({ store, passwords, limiter, log, wait = delay }: S
         const passwordHash = await passwords.hash(password);
         await people.update({ passwordHash }, { where: { id: row.id, passwordHash: row.passwordHash } });
       }
+      record("password", true);
       log.info({ address, person: row.id }, "a person signed in");
       return { kind: "in", person: withoutHash(row) };
     },

@@ -1,0 +1,46 @@
+/** `people list`: who may sign in to the pages of an organization. */
+
+import type { Command } from "commander";
+import { listMembers } from "../people/people.ts";
+import type { CliIo } from "./io.ts";
+import { moment, oneLine, printJson, printTable } from "./output.ts";
+import { FIRST_ORGANIZATION, organizationOf } from "./tokens.ts";
+import { withWorkplace } from "./workplace.ts";
+
+interface Options {
+  organization: string;
+  json?: boolean;
+}
+
+export function addPeopleList(parent: Command, io: CliIo): void {
+  parent
+    .command("list")
+    .description("list the people of an organization")
+    .option("--organization <slug>", "organization they belong to", FIRST_ORGANIZATION)
+    .option("--json", "print JSON")
+    .action((options: Options) =>
+      withWorkplace(io, async ({ store }) => {
+        const organization = await organizationOf(store, options.organization);
+        const members = await listMembers(store, organization.id);
+        if (options.json) {
+          printJson(
+            io,
+            members.map(({ person, role }) => ({ ...person, role })),
+          );
+          return;
+        }
+        printTable(
+          io,
+          ["USERNAME", "NAME", "ROLE", "SINCE", "STATE"],
+          members.map(({ person, role }) => [
+            person.username,
+            oneLine(person.name, 32),
+            role,
+            moment(person.createdAt),
+            person.disabledAt === null ? "active" : "disabled",
+          ]),
+          "Nobody yet. Make the first admin with: people setup-link",
+        );
+      }),
+    );
+}
