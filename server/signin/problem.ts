@@ -11,7 +11,6 @@ export type SignInProblemCode =
   | "no_registration"
   | "registration_refused"
   | "not_oauth"
-  | "step_up_limit"
   | "denied"
   | "provider_error"
   | "code_missing"

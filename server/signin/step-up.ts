@@ -1,11 +1,7 @@
 /** Which scopes a sign-in asks for (MCP, "Scope Selection Strategy" and "Step-Up Authorization Flow"). */
 import { computeScopeUnion } from "@modelcontextprotocol/client";
 import type { Discovered } from "./discovery.ts";
-import { SignInProblem } from "./problem.ts";
 import type { Account } from "./types.ts";
-
-/** Sign-ins that may follow the first one because the service demanded more and went on demanding it. */
-export const MAX_STEP_UPS = 2;
 
 export interface ScopeSources {
   /** `auth.scopes` of the connection: the operator's word. */
@@ -30,15 +26,6 @@ export function scopesToAsk({ configured, found, serverScopes, account }: ScopeS
   // A refresh token is asked for by name where the server lists it; never because the resource did (SEP-2207).
   const refreshable = scopes.length > 0 && serverScopes?.includes("offline_access") === true;
   return refreshable && !scopes.includes("offline_access") ? [...scopes, "offline_access"] : scopes;
-}
-
-/** @throws SignInProblem where asking once more cannot help */
-export function checkStepUps(account: Account | undefined, label: string): void {
-  if (!account || account.scopesWanted === null || account.stepUps < MAX_STEP_UPS) return;
-  throw new SignInProblem(
-    "step_up_limit",
-    `${label} keeps asking for the permissions ${account.scopesWanted} although it was signed in with them ${MAX_STEP_UPS} times. The account there may lack them: use another account, or disconnect and sign in again.`,
-  );
 }
 
 function words(scope: string | undefined): string[] {
