@@ -17,6 +17,10 @@ import { defineEnvironmentVersions } from "./environment-versions.ts";
 import { defineEnvironments } from "./environments.ts";
 import { defineMcpSessions } from "./mcp-sessions.ts";
 import { defineMembers } from "./members.ts";
+import { defineOAuthArtifacts } from "./oauth-artifacts.ts";
+import { defineOAuthClients } from "./oauth-clients.ts";
+import { defineOAuthConsents } from "./oauth-consents.ts";
+import { defineOAuthGrants } from "./oauth-grants.ts";
 import { defineOAuthRegistrations } from "./oauth-registrations.ts";
 import { defineOneTimeLinks } from "./one-time-links.ts";
 import { defineOrganizations } from "./organizations.ts";
@@ -55,6 +59,10 @@ export function defineModels(sequelize: Sequelize) {
     secrets: defineSecrets(sequelize),
     credentials: defineCredentials(sequelize),
     oauthRegistrations: defineOAuthRegistrations(sequelize),
+    oauthArtifacts: defineOAuthArtifacts(sequelize),
+    oauthClients: defineOAuthClients(sequelize),
+    oauthConsents: defineOAuthConsents(sequelize),
+    oauthGrants: defineOAuthGrants(sequelize),
     signInAttempts: defineSignInAttempts(sequelize),
     people: definePeople(sequelize),
     members: defineMembers(sequelize),
