@@ -12,7 +12,9 @@ import { chain, died, fromCode, member } from "../network.ts";
 const MAX_WORDS = 500;
 
 /** The proxy had no credential to send, so nothing went upstream; thrown by `AdapterContext.credential`. */
-export type NoCredential = Error & { readonly code: "authorization_required" | "missing_variable" };
+export type NoCredential = Error & {
+  readonly code: "authorization_required" | "missing_variable" | "credential_unreadable";
+};
 
 /** Turns whatever was thrown into the error of the contract; those of the contract pass unchanged. */
 export function failureOf(error: unknown): UpstreamError | UpstreamRpcError | NoCredential {
@@ -32,7 +34,7 @@ export function failureOf(error: unknown): UpstreamError | UpstreamRpcError | No
 function isNoCredential(error: unknown): error is NoCredential {
   if (!(error instanceof Error)) return false;
   const code = member(error, "code");
-  return code === "authorization_required" || code === "missing_variable";
+  return code === "authorization_required" || code === "missing_variable" || code === "credential_unreadable";
 }
 
 /** Whether the upstream proved that it knows our session no more, so that the refused request may be sent again. */

@@ -103,10 +103,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
   /** Changes the row on condition of the version it was read with. */
   const replace = async (account: Account, values: Partial<Account>): Promise<boolean> => {
     const { id, version } = account;
-    const [rows] = await table.update(
-      { ...values, version: version + 1, refreshingSince: null, updatedAt: new Date(clock()) },
-      { where: { id, version } },
-    );
+    const all = { ...values, version: version + 1, refreshingSince: null, updatedAt: new Date(clock()) };
+    // In a transaction, which is tried again while the database is busy: what is written here cannot be had again.
+    const [rows] = await store.transaction((transaction) => table.update(all, { where: { id, version }, transaction }));
     if (rows === 1) await changed(account);
     return rows === 1;
   };
@@ -175,7 +174,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
     async mark(account) {
       const { id, version, refreshingSince } = account;
       const values = { refreshingSince: new Date(clock()) };
-      const [rows] = await table.update(values, { where: { id, version, refreshingSince } });
+      const [rows] = await store.transaction((transaction) =>
+        table.update(values, { where: { id, version, refreshingSince }, transaction }),
+      );
       return rows === 1;
     },
     async unmark({ id, version }) {
