@@ -203,8 +203,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       const freed = setInterval(() => http.closeIdleConnections(), FREED_EVERY_MS);
       await closed;
       clearInterval(freed);
-      await catalogue.close();
-      await sessions.close();
+      // Together: a service that hangs would hold its reading until its session ends.
+      await Promise.all([catalogue.close(), sessions.close()]);
       face.activations.close();
       registry.close();
       await tokens.close();

@@ -76,6 +76,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     } catch (error) {
       const failure = failureOf(error);
       if (failure === undefined) throw error;
+      // What fails because we stop says nothing about the service.
+      if (closed) return { ok: false, ...failure };
       log.warn({ connection: connection.slug, ...failure }, "the tools of a connection could not be loaded");
       changed = await storeLoadError(store, connection.id, failure, now());
       result = { ok: false, ...failure };

@@ -59,6 +59,8 @@ interface Pooled {
   readonly digest: string;
   readonly abort: AbortController;
   readonly session: Promise<AdapterSession>;
+  /** Whether opening is over; one that still opens is aborted where it is not wanted any more. */
+  opened: boolean;
   users: number;
   lastUsed: number;
   /** Not handed out any more; closed when the last user is done. */
@@ -78,10 +80,22 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
     const opened = openSession(options, connection, abort, (change) => {
       for (const listener of listeners) listener({ connection, change });
     });
-    const pooled: Pooled = { connection, digest, abort, session: opened, users: 0, lastUsed: clock(), retired: false };
+    const pooled: Pooled = {
+      connection,
+      digest,
+      abort,
+      session: opened,
+      opened: false,
+      users: 0,
+      lastUsed: clock(),
+      retired: false,
+    };
     pool.set(key, pooled);
     opened.then(
-      () => backOff.succeeded(key),
+      () => {
+        pooled.opened = true;
+        backOff.succeeded(key);
+      },
       (error: unknown) => {
         if (pool.get(key) === pooled) pool.delete(key);
         pooled.retired = true;
@@ -92,6 +106,7 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
   };
 
   const end = (pooled: Pooled): void => {
+    if (!pooled.opened) pooled.abort.abort();
     const closing = (async () => {
       try {
         const session = await pooled.session;
