@@ -1,0 +1,149 @@
+/** Signing in upstream, composed: what the rest of the server sees of its flow side. */
+import type { Request, Response } from "express";
+import type { Log } from "../../adapters/contract.ts";
+import type { ServedConnection } from "../connections/types.ts";
+import type { Egress } from "../egress/fetch.ts";
+import type { Principal } from "../people/principal.ts";
+import type { Store } from "../store/database.ts";
+import type { Keyring } from "../vault/keyring.ts";
+import type { Accounts } from "./accounts.ts";
+import { createAttempts, type Flow } from "./attempts.ts";
+import {
+  type AuthorizeParts,
+  type AuthorizeStatus,
+  authorizeStatus,
+  openSignIn,
+  type SignInParts,
+  serveAuthorize,
+  signInUrl,
+} from "./authorize.ts";
+import { urlOf } from "./binding.ts";
+import { type CallbackParts, renavigate, takeAnswer } from "./callback.ts";
+import { serveClientMetadata } from "./client-metadata.ts";
+import { type Disconnect, disconnect } from "./disconnect.ts";
+import type { DiscoveryOptions } from "./discovery.ts";
+import type { SignInPages } from "./pages.ts";
+import type { Registrations } from "./registration.ts";
+import { type Beginning, begin, type StartParts } from "./start.ts";
+import { type AccountPrincipal, createTickets } from "./ticket.ts";
+import type { Tokens } from "./types.ts";
+
+export type { AuthorizeStatus } from "./authorize.ts";
+export { accountPrincipal, DEPLOYMENT } from "./authorize.ts";
+export type { AccountPrincipal } from "./ticket.ts";
+
+/** What a provider OAuth app (`oauthApps` of `jackfield.yml`) adds to the flow. */
+export interface OAuthAppFlow {
+  readonly appRequest: StartParts["appRequest"];
+  /** @throws SignInProblem */
+  readonly appTokens: (connection: ServedConnection, flow: Flow, code: string, redirectUri: string) => Promise<Tokens>;
+  readonly appRedirect: StartParts["appRedirect"];
+}
+
+export interface SignInOptions {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly egress: Pick<Egress, "upstreamFetch" | "namedBy">;
+  readonly accounts: Accounts;
+  readonly registrations: Registrations;
+  readonly apps: OAuthAppFlow;
+  /** How a client of ours proves itself where a token is revoked. */
+  readonly authenticationOf: Disconnect["authenticationOf"];
+  /** Origin under which browsers reach this server, without a closing slash. */
+  readonly publicUrl: () => string;
+  /** Whether the operator opened loopback to connections, with plain http. */
+  readonly allowsLoopback: boolean;
+  readonly hop: { readonly header: string; readonly value: string };
+  /** A served connection by its id. */
+  readonly connection: (id: string) => ServedConnection | undefined;
+  readonly find: AuthorizeParts["find"];
+  readonly verify: AuthorizeParts["verify"];
+  readonly pages: SignInPages;
+  /** Called once an account is there, e.g. to read the connection's catalogue with it. */
+  readonly connected: (connection: ServedConnection) => void;
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+type Handler = (request: Request, response: Response) => void | Promise<void>;
+
+export interface SignInFlow {
+  /** See `signInUrl` of `authorize.ts`. */
+  signInUrl(connection: ServedConnection, principal: AccountPrincipal | Principal): string;
+  /** How things stand for a principal; at most an offer is made. */
+  authorizeStatus(connection: ServedConnection, principal: AccountPrincipal | Principal): Promise<AuthorizeStatus>;
+  /** @throws SignInProblem */
+  begin(beginning: Beginning): Promise<{ url: string }>;
+  /** Ends an account and revokes its tokens where that is offered. False where there was none. */
+  disconnect(connection: ServedConnection, principalKey: string): Promise<boolean>;
+  readonly routes: {
+    readonly authorize: Handler;
+    readonly open: Handler;
+    readonly callback: Handler;
+    readonly renavigate: Handler;
+    readonly clientMetadata: Handler;
+  };
+}
+
+export function createSignInFlow(options: SignInOptions): SignInFlow {
+  const { store, keyring, egress, accounts, registrations, publicUrl, pages, log, clock } = options;
+  const attempts = createAttempts({ store, keyring, clock });
+  const tickets = createTickets(keyring, clock);
+  const links = { attempts, accounts, tickets, publicUrl };
+
+  const named = async (connection: ServedConnection): Promise<typeof fetch> => {
+    const url = urlOf(connection);
+    if (!url) throw new TypeError(`${connection.slug} has no URL`);
+    return egress.namedBy(url);
+  };
+  const reach = async (connection: ServedConnection, url: URL): Promise<DiscoveryOptions> => ({
+    upstream: egress.upstreamFetch,
+    named: await egress.namedBy(url),
+    headers: { ...plainHeaders(connection), [options.hop.header]: options.hop.value },
+    allowsLoopback: options.allowsLoopback,
+  });
+
+  const start: StartParts = { attempts, accounts, registrations, reach, ...options.apps };
+  const { connection, verify, find } = options;
+  const doors: SignInParts = { ...links, start, connection, verify, find, pages, log };
+  const callback: CallbackParts = {
+    attempts,
+    accounts,
+    registrations,
+    pages,
+    publicUrl,
+    connection,
+    named,
+    appTokens: options.apps.appTokens,
+    connected: options.connected,
+    log,
+  };
+  const document = { publicUrl, documentRedirects: registrations.documentRedirects };
+
+  return {
+    signInUrl: (of, principal) => signInUrl(links, of, principal),
+    authorizeStatus: (of, principal) => authorizeStatus(links, of, principal),
+    begin: (beginning) => begin(start, beginning),
+    disconnect: (of, principalKey) =>
+      disconnect(
+        { accounts, authenticationOf: options.authenticationOf, named, clock, log },
+        { connection: of, principalKey },
+      ),
+    routes: {
+      authorize: (request, response) => serveAuthorize(doors, request, response),
+      open: (request, response) => openSignIn(doors, request, response),
+      callback: (request, response) => takeAnswer(callback, request, response),
+      renavigate: renavigate(callback),
+      clientMetadata: (request, response) => serveClientMetadata(document, request, response),
+    },
+  };
+}
+
+/** The configured headers that are the same for everybody. */
+function plainHeaders({ config }: ServedConnection): Record<string, string> {
+  const { headers } = config;
+  if (typeof headers !== "object" || headers === null) return {};
+  const entries = Object.entries(headers).filter(([, value]) => typeof value === "string" && !value.includes("${{"));
+  return Object.fromEntries(entries);
+}
