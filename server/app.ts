@@ -10,6 +10,8 @@ import { loadConfigDir } from "./connections/files.ts";
 import { publishConfig } from "./connections/publish.ts";
 import { createRegistry, type Registry } from "./connections/registry.ts";
 import { createSessions } from "./connections/sessions.ts";
+import { createStoredCredentials, type StoredCredentials } from "./connections/stored-credentials.ts";
+import { vaultChoiceOf } from "./connections/vault-choice.ts";
 import type { Resolver } from "./egress/agent.ts";
 import { createEgress } from "./egress/fetch.ts";
 import type { Closed } from "./egress/policy.ts";
@@ -32,12 +34,19 @@ import { createTraffic } from "./mcp/traffic.ts";
 import { createAudit } from "./observe/audit.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
+import type { Principal } from "./people/principal.ts";
+import { principalMay } from "./people/principal-permissions.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
+import { createAccounts } from "./signin/accounts.ts";
+import { createPackets } from "./signin/packets.ts";
+import { createPairing } from "./signin/pairing.ts";
+import { DEPLOYMENT_KEY } from "./signin/types.ts";
 import { openStore, type Store } from "./store/database.ts";
 import { instanceIdOf } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
 import { openKeyring } from "./vault/keyring.ts";
+import { openVault } from "./vault/open.ts";
 import { VERSION } from "./version.ts";
 
 export interface AppOptions {
@@ -63,6 +72,7 @@ export interface App {
   readonly store: Store;
   readonly registry: Registry;
   readonly tokens: AgentTokens;
+  readonly credentials: StoredCredentials;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
@@ -97,6 +107,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
 
   const env = configurationEnv(process.env, config);
+  const choice = vaultChoiceOf(loadConfigDir(config.configDir, env));
+  const vault = await openVault({ choice, store, keyring, fetch: egress.upstreamFetch });
+  const credentials = createStoredCredentials({ store, vault, bus: shared.bus, clock });
+  const stopRereading = shared.bus.subscribe("keys", () => keyring.reread());
   const publish = async () => {
     await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, env), "files", clock);
   };
@@ -109,6 +123,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const registry = createRegistry({ store, bus: shared.bus, log });
   await registry.ready;
 
+  const accounts = createAccounts({ store, keyring, bus: shared.bus, clock });
   const identity = { name: "jackfield", title: "Jackfield", version: VERSION };
   const sessions = createSessions({
     store,
@@ -118,14 +133,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     identity,
     hop: { header: HOP_HEADER, value: instanceId },
     env,
+    credentials,
   });
   const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
+  const mayConnect = (principal: Principal) => principalMay(store, principal, "connections:write");
   const authorizations = createAuthorizations({
-    connected: () => Promise.resolve(false),
-    deploymentKey: "0".repeat(64),
+    connected: accounts.connected,
+    deploymentKey: DEPLOYMENT_KEY,
     signInUrl: (connection) =>
       new URL(`/connections/sign-in?connection=${connection.slug}`, config.publicUrl ?? "http://127.0.0.1").href,
-    mayConnect: () => Promise.resolve(false),
+    mayConnect,
     bus: shared.bus,
   });
   const gateway: Gateway = {
@@ -146,6 +163,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     holds: createHolds(),
     notifier,
     parking: createParkingLot(options.parkedMs ?? PARKED_MS),
+    pairing: createPairing({
+      accounts,
+      packets: createPackets({ store, keyring, clock }),
+      sessions,
+      fetchFor: egress.namedBy,
+      mayConnect,
+      env,
+      identity,
+      hop: { header: HOP_HEADER, value: instanceId },
+    }),
     stateSeal: createStateSeal(keyring, clock),
     identity,
     instanceId,
@@ -181,6 +208,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     store,
     registry,
     tokens,
+    credentials,
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);
@@ -194,6 +222,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       http.closeIdleConnections();
       changes.close();
       stopReloading();
+      stopRereading();
       await drained;
       // Streams end before the listener, which would wait for them for ever.
       face.parking.close();
@@ -206,6 +235,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       // Together: a service that hangs would hold its reading until its session ends.
       await Promise.all([catalogue.close(), sessions.close()]);
       face.activations.close();
+      accounts.close();
+      credentials.close();
       registry.close();
       await tokens.close();
       await audit.close();

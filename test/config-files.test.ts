@@ -84,7 +84,7 @@ connection:
       },
     },
   ]);
-  for (const key of ["auth.method", "credential", "subject", "headers.X-User"]) {
+  for (const key of ["auth.method", "subject", "headers.X-User"]) {
     assert.ok(
       notes.some((note) => note.includes(`connection.${key}: `)),
       `${key} is not noted: ${notes.join("; ")}`,

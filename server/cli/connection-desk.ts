@@ -5,11 +5,11 @@ import { configurationEnv } from "../connections/environment.ts";
 import { createRegistry, type Registry } from "../connections/registry.ts";
 import { type ConnectionSessions, createSessions } from "../connections/sessions.ts";
 import type { ServedConnection } from "../connections/types.ts";
-import { createEgress } from "../egress/fetch.ts";
 import { JackfieldError } from "../errors.ts";
 import { HOP_HEADER } from "../mcp/hops.ts";
 import { VERSION } from "../version.ts";
 import { connectionOf } from "./connections.ts";
+import { openCredentials, withEgress } from "./credentials.ts";
 import type { CliIo } from "./io.ts";
 import { type Workplace, withWorkplace } from "./workplace.ts";
 
@@ -28,30 +28,29 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
     const { config, log, store, shared } = workplace;
     const registry = createRegistry({ store, bus: shared.bus, log });
     await registry.ready;
-    const egress = createEgress({
-      allow: config.allowPrivateUpstreams,
-      closed: () => [],
-      keepAcrossOrigins: [HOP_HEADER],
+    await withEgress(workplace, async (egress) => {
+      const instance = await store.models.settings.findByPk("instance_id");
+      const credentials = await openCredentials(workplace, io.env, egress);
+      const sessions = createSessions({
+        store,
+        log,
+        fetch: egress.upstreamFetch,
+        identity: { name: "jackfield", version: VERSION },
+        hop: { header: HOP_HEADER, value: instance?.value ?? "cli" },
+        env: configurationEnv(io.env, config),
+        credentials,
+      });
+      const { bus, locks } = shared;
+      const catalogue = createCatalogue({ store, bus, locks, registry, sessions, log });
+      try {
+        await work({ ...workplace, registry, sessions, catalogue });
+      } finally {
+        await catalogue.close();
+        await sessions.close();
+        credentials.close();
+        await registry.close();
+      }
     });
-    const instance = await store.models.settings.findByPk("instance_id");
-    const sessions = createSessions({
-      store,
-      log,
-      fetch: egress.upstreamFetch,
-      identity: { name: "jackfield", version: VERSION },
-      hop: { header: HOP_HEADER, value: instance?.value ?? "cli" },
-      env: configurationEnv(io.env, config),
-    });
-    const { bus, locks } = shared;
-    const catalogue = createCatalogue({ store, bus, locks, registry, sessions, log });
-    try {
-      await work({ ...workplace, registry, sessions, catalogue });
-    } finally {
-      await catalogue.close();
-      await sessions.close();
-      await registry.close();
-      await egress.close();
-    }
   });
 }
 

@@ -2,6 +2,7 @@
 
 import type { Config } from "../config.ts";
 import type { Log } from "../observe/log.ts";
+import { readInput } from "./standard-input.ts";
 
 /** The part of the app that `serve` drives. `main.ts` hands it over, because nothing in `cli/` may import the app. */
 export interface ServedApp {
@@ -19,6 +20,8 @@ export interface CliIo {
   out(text: string): void;
   /** Standard error: one line that says why it failed. */
   err(text: string): void;
+  /** Standard input to its end; from a terminal one line that is not shown, after the prompt. */
+  input(prompt: string): Promise<string>;
   /** True where standard output is a terminal, i.e. where a person reads along. */
   readonly terminal: boolean;
   createApp(options: { config: Config; log: Log }): Promise<ServedApp>;
@@ -35,6 +38,7 @@ export function processIo(createApp: CliIo["createApp"]): CliIo {
     err: (text) => {
       process.stderr.write(text);
     },
+    input: (prompt) => readInput(process.stdin, prompt, (text) => process.stderr.write(text)),
     terminal: process.stdout.isTTY === true,
     createApp,
   };

@@ -8,6 +8,9 @@ import { addConnectionList } from "./connection-list.ts";
 import { addConnectionRefresh } from "./connection-refresh.ts";
 import { addConnectionReview } from "./connection-review.ts";
 import { addConnectionTools } from "./connection-tools.ts";
+import { addCredentialDelete } from "./credential-delete.ts";
+import { addCredentialList } from "./credential-list.ts";
+import { addCredentialSet } from "./credential-set.ts";
 import { failureLine } from "./failure.ts";
 import type { CliIo } from "./io.ts";
 import { addMigrate } from "./migrate.ts";
@@ -18,6 +21,7 @@ import { addServe } from "./serve.ts";
 import { addTokenCreate } from "./token-create.ts";
 import { addTokenList } from "./token-list.ts";
 import { addTokenRevoke } from "./token-revoke.ts";
+import { addVaultRotate } from "./vault-rotate.ts";
 
 /**
  * Runs one command.
@@ -73,6 +77,9 @@ function build(io: CliIo): Command {
   ]) {
     add(connection, io);
   }
+  const credential = program.command("credential").description("secrets that connections authenticate with");
+  for (const add of [addCredentialSet, addCredentialList, addCredentialDelete]) add(credential, io);
+  addVaultRotate(program.command("vault").description("how stored secrets are sealed"), io);
   addOrganizationCreate(program.command("organization").description("tenants"), io);
   const people = program.command("people").description("who signs in to the pages");
   for (const add of [addPeopleList, addPeopleSetupLink, addPeopleResetLink]) add(people, io);

@@ -140,7 +140,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     const served = registry.connections();
     sessions.retain(served);
     for (const connection of served) {
-      const configured = JSON.stringify([connection.config, connection.auth, connection.access, connection.review]);
+      const { config, auth, credential, credentialRevision, access, review } = connection;
+      const configured = JSON.stringify([config, auth, credential, credentialRevision, access, review]);
       if (seen.get(connection.id) === configured) continue;
       seen.set(connection.id, configured);
       plan(connection.id, 0);

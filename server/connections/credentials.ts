@@ -1,8 +1,10 @@
-/** What a connection needs from the environment of the process: its secret, and the environment of its command. */
+/** What a connection authenticates with, opened at the moment of use: a variable of the process or a stored credential. */
 import { delimiter, dirname, join, resolve } from "node:path";
-import type { Credential, JsonObject } from "../../adapters/contract.ts";
+import type { AdapterContext, Credential, JsonObject } from "../../adapters/contract.ts";
 import { JackfieldError } from "../errors.ts";
 import { envReferences, resolveEnv } from "./file-secrets.ts";
+import { isHeaderValue } from "./header-rules.ts";
+import type { StoredCredentials } from "./stored-credentials.ts";
 import type { ServedConnection } from "./types.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -10,33 +12,76 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** Servers that are installed with the proxy are found by their names. */
 const INSTALLED = resolve(import.meta.dirname, "../../node_modules/.bin");
 
+/** The field of a stored credential that a token or key is in. */
+const SECRET = "secret";
+
+/** What is needed of a connection to find its credential. */
+export type Authenticating = Pick<ServedConnection, "slug" | "organizationId" | "auth" | "credential">;
+
+/** Name of the stored credential that a connection uses: the one it names, else the one with its own name. */
+export function credentialName({ slug, credential }: Pick<Authenticating, "slug" | "credential">): string {
+  return credential ?? slug;
+}
+
 /** The first environment variable that the connection names and that is not set. */
-export function missingOf(connection: ServedConnection, env: Env): string | undefined {
+export function missingOf(connection: Pick<ServedConnection, "config" | "auth">, env: Env): string | undefined {
   const named = Object.values(stringMap(connection.config["env"])).flatMap(envReferences);
   if (connection.auth.secretEnv !== undefined) named.push(connection.auth.secretEnv);
   return named.find((name) => env[name] === undefined || env[name] === "");
 }
 
-/** Opens the secret at the moment of use; @throws JackfieldError `missing_variable` where it is not set. */
-export function credentialOf(connection: ServedConnection, env: Env): () => Promise<Credential | undefined> {
-  const { method, secretEnv, in: place, name } = connection.auth;
-  return async () => {
-    if (secretEnv === undefined) return undefined;
-    const value = env[secretEnv];
-    if (value === undefined || value === "") {
-      throw new JackfieldError("missing_variable", { text: `Missing ${secretEnv}` });
+/**
+ * The credential of a connection with a bearer token or an API key; nothing for other methods.
+ *
+ * The value is looked up at each use. After a refusal it is read from the store again, so that one that was changed
+ * elsewhere a moment ago is used at once.
+ * It rejects with JackfieldError `missing_variable`, `authorization_required` (there is no such credential) or
+ * `credential_unreadable`.
+ */
+export function credentialOf(
+  connection: Authenticating,
+  { env, credentials }: { env: Env; credentials: Pick<StoredCredentials, "find"> },
+): AdapterContext["credential"] {
+  const { method, secretEnv } = connection.auth;
+  if (method !== "bearer" && method !== "api_key") return async () => undefined;
+  if (secretEnv !== undefined) {
+    return async () => {
+      const value = env[secretEnv];
+      if (value === undefined || value === "") {
+        throw new JackfieldError("missing_variable", { text: `Missing ${secretEnv}` });
+      }
+      return asSent(connection, value, `the variable ${secretEnv}`);
+    };
+  }
+  const name = credentialName(connection);
+  return async (refused) => {
+    const stored = await credentials.find(connection.organizationId, name, { fresh: refused !== undefined });
+    const value = stored?.value(SECRET);
+    if (value === undefined) {
+      const text = `There is no credential ${name}. An administrator sets it: credential set ${name}.`;
+      throw new JackfieldError("authorization_required", { text });
     }
-    if (method === "bearer") return { kind: "bearer", token: value };
-    if (method === "api_key") return { kind: place ?? "header", name: name ?? "X-API-Key", value };
-    return undefined;
+    return asSent(connection, value, `the credential ${name}`);
   };
+}
+
+/** An API key in a header named `Authorization` is sent exactly as it is, without a scheme. */
+function asSent({ auth }: Authenticating, value: string, source: string): Credential {
+  const place = auth.method === "bearer" ? "header" : (auth.in ?? "header");
+  if (place === "header" && !isHeaderValue(value)) {
+    // Refused here, because the errors of HTTP clients quote such a value.
+    const text = `The value of ${source} cannot be sent in a header: it holds line ends, blanks at an end or characters beyond ASCII.`;
+    throw new JackfieldError("credential_unreadable", { text });
+  }
+  if (auth.method === "bearer") return { kind: "bearer", token: value };
+  return { kind: place, name: auth.name ?? "X-API-Key", value };
 }
 
 /**
  * The adapter's keys as the adapter gets them: `${env:NAME}` filled in, and for a command the path on which it finds
  * the servers installed with the proxy and the Node that runs it.
  */
-export function openConfig(connection: ServedConnection, env: Env): JsonObject {
+export function openConfig(connection: Pick<ServedConnection, "config" | "asks">, env: Env): JsonObject {
   const config: JsonObject = { ...connection.config, asks: connection.asks };
   if (!Array.isArray(config["command"])) return config;
   const own = Object.entries(stringMap(config["env"])).map(([name, value]) => {

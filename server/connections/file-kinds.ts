@@ -16,10 +16,12 @@ import {
 } from "./schema.ts";
 import { checkYaml, parseYaml, type YamlFile } from "./yaml-file.ts";
 
+/** What holds without a `jackfield.yml`. */
+export const NO_JACKFIELD: JackfieldFile = jackfieldFile.parse({ version: 1 });
+
 export function readJackfield(reading: Reading): JackfieldFile {
-  const nothing: JackfieldFile = { version: 1, stdio: "deny" };
   const read = readNamed(reading, reading.root, "jackfield", jackfieldFile);
-  if (read === undefined) return nothing;
+  if (read === undefined) return NO_JACKFIELD;
   for (const key of ["pieces", "oauthApps", "signIn"] as const) {
     if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
   }
@@ -83,10 +85,8 @@ export function readEndpoints(reading: Reading, dir: string): LoadedEndpoint[] {
 /** `Missing NAME` for each environment variable that the connection names and that is not set. */
 function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const named: { path: string[]; value: string }[] = [];
-  const auth = connection.auth;
-  if (auth !== undefined && "secret" in auth && auth.secret !== undefined) {
-    named.push({ path: ["connection", "auth", "secret"], value: auth.secret });
-  }
+  const secret = secretOf(connection.auth);
+  if (secret !== undefined) named.push({ path: ["connection", "auth", "secret"], value: secret });
   if (connection.type === "mcp") {
     for (const [name, value] of Object.entries(connection.env ?? {})) {
       named.push({ path: ["connection", "env", name], value });
@@ -112,7 +112,9 @@ function noteConnection(reading: Reading, yaml: YamlFile, connection: Connection
   if (method === "oauth" || method === "client_credentials") {
     note(["auth", "method"], `${method} is accepted; signing in is not possible yet`);
   }
-  if (connection.credential !== undefined) note(["credential"], "stored credentials are accepted and not used yet");
+  if (connection.credential !== undefined && (method === undefined || method === "none" || secretOf(connection.auth))) {
+    note(["credential"], "is not used: the connection takes no credential, or takes it from auth.secret");
+  }
   if (connection.subject === "user") note(["subject"], "accounts of single people are accepted and not used yet");
   if (connection.type === "mcp") {
     for (const [name, value] of Object.entries(connection.headers ?? {})) {
@@ -120,6 +122,10 @@ function noteConnection(reading: Reading, yaml: YamlFile, connection: Connection
     }
     if (connection.url?.startsWith("http:")) note(["url"], "plain http works for addresses that the operator allows");
   }
+}
+
+function secretOf(auth: ConnectionFile["auth"]): string | undefined {
+  return auth !== undefined && "secret" in auth ? auth.secret : undefined;
 }
 
 /** A file with a fixed name; undefined where there is none, or where it is wrong. */

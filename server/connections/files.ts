@@ -5,7 +5,7 @@
  * `config check` shows it all, and a reload can refuse a wrong directory and leave what runs as it is.
  */
 import { basename, extname, join, relative, resolve } from "node:path";
-import { readConnections, readEndpoints, readEnvironmentFile, readJackfield } from "./file-kinds.ts";
+import { NO_JACKFIELD, readConnections, readEndpoints, readEnvironmentFile, readJackfield } from "./file-kinds.ts";
 import {
   directoriesIn,
   FIRST_ENVIRONMENT,
@@ -37,7 +37,7 @@ export function loadConfigDir(dir: string, env: Readonly<Record<string, string |
   const reading: Reading = {
     root,
     env,
-    jackfield: { version: 1, stdio: "deny" },
+    jackfield: NO_JACKFIELD,
     notes: [],
     missing: [],
     errors: [],

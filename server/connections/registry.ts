@@ -86,7 +86,7 @@ export function createRegistry({ store, bus, log }: { store: Store; bus: Bus; lo
     look().catch((error: unknown) => log.warn({ reason: String(error) }, "the store could not be looked at"));
   }, LOOK_EVERY_MS);
   timer.unref();
-  const unsubscribe = [bus.subscribe("environment", hint), bus.subscribe("catalogue", hint)];
+  const unsubscribe = ["environment", "catalogue", "credentials"].map((topic) => bus.subscribe(topic, hint));
   const ready = reload();
   // Whoever awaits `ready` gets the rejection; where nobody does it must not end the process.
   ready.catch(() => undefined);

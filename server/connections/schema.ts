@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
+import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 
 /** The error of a pattern in words, or undefined where it can be read. */
 function patternProblem(pattern: string, read: (pattern: string) => unknown): string | undefined {
@@ -74,18 +75,28 @@ const secretName = z
   );
 
 const scopes = z.array(text).max(200);
-const auth = z.discriminatedUnion("method", [
-  z.strictObject({ method: z.literal("none") }),
-  z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional(), pairing: z.boolean().optional() }),
-  z.strictObject({ method: z.literal("client_credentials"), scopes: scopes.optional(), secret: secretName.optional() }),
-  z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
-  z.strictObject({
-    method: z.literal("api_key"),
-    in: z.enum(["header", "query"]).default("header"),
-    name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be a header or parameter name"),
-    secret: secretName.optional(),
-  }),
-]);
+const auth = z
+  .discriminatedUnion("method", [
+    z.strictObject({ method: z.literal("none") }),
+    z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional(), pairing: z.boolean().optional() }),
+    z.strictObject({
+      method: z.literal("client_credentials"),
+      scopes: scopes.optional(),
+      secret: secretName.optional(),
+    }),
+    z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
+    z.strictObject({
+      method: z.literal("api_key"),
+      in: z.enum(["header", "query"]).default("header"),
+      name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be a header or parameter name"),
+      secret: secretName.optional(),
+    }),
+  ])
+  .superRefine((value, context) => {
+    if (value.method !== "api_key" || value.in !== "header") return;
+    const message = keyHeaderProblem(value.name);
+    if (message !== undefined) context.addIssue({ code: "custom", path: ["name"], message });
+  });
 
 const common = {
   label: z.string().min(1).max(200).optional(),
@@ -120,6 +131,7 @@ const mcp = z
   })
   .superRefine((value, context) => {
     const wrong = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    for (const { name, message } of headerProblems(value.headers ?? {})) wrong(["headers", name], message);
     if ((value.url === undefined) === (value.command === undefined)) {
       wrong([value.url === undefined ? "type" : "command"], "an mcp connection has either url or command");
     }
@@ -198,8 +210,25 @@ export const environmentFile = z.strictObject({
   }),
 });
 
+const vault = z.discriminatedUnion("store", [
+  z.strictObject({ store: z.literal("sql") }),
+  z.strictObject({
+    store: z.literal("aws"),
+    region: z
+      .string()
+      .regex(/^[a-z0-9-]+$/, "must be a region such as eu-central-1")
+      .optional(),
+    prefix: z
+      .string()
+      .regex(/^[A-Za-z0-9/_+=.@-]{1,200}$/, "must be the beginning of a secret's name")
+      .default("jackfield/"),
+    endpoint: httpUrl.optional(),
+  }),
+]);
+
 export const jackfieldFile = z.strictObject({
   version,
+  vault: vault.default({ store: "sql" }),
   stdio: z.enum(["allow", "deny"]).default("deny"),
   pieces: z.array(json).optional(),
   oauthApps: z.record(z.string(), json).optional(),

@@ -14,6 +14,8 @@ export interface ConnectionToServe {
   environmentId: string;
   organizationId: string;
   config: ConnectionConfig;
+  /** Of the stored credential that it uses, where there is one. */
+  credentialRevision: string | undefined;
   revision: string;
 }
 
@@ -52,6 +54,7 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     config: config.adapter,
     auth: config.auth,
     ...(config.credential === undefined ? {} : { credential: config.credential }),
+    ...(of.credentialRevision === undefined ? {} : { credentialRevision: of.credentialRevision }),
     environmentId: of.environmentId,
     organizationId: of.organizationId,
     subject: config.subject,
@@ -68,7 +71,7 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
       [...promptNames].filter(([upstream]) => shown.has(upstream)).map(([upstream, name]) => [name, upstream]),
     ),
     ...(state?.introduction ? { introduction: state.introduction } : {}),
-    ...servingState(config, state),
+    ...servingState(of, state),
     revision: of.revision,
   };
   const rows = await store.models.tools.findAll({
@@ -101,20 +104,29 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
 }
 
 function servingState(
-  config: ConnectionConfig,
+  of: ConnectionToServe,
   state: ConnectionStateRow | null,
 ): { state: ConnectionServingState; loadError?: { code: string; message: string } } {
-  if (adapterFor(config.type) === undefined) return { state: "disabled" };
-  if (lacksCredential(config)) return { state: "needsAuthorization" };
+  if (adapterFor(of.config.type) === undefined) return { state: "disabled" };
+  if (lacksCredential(of)) return { state: "needsAuthorization" };
   if (state?.loadErrorCode != null) {
     const loadError = { code: state.loadErrorCode, message: state.loadErrorMessage ?? "" };
-    // The upstream itself says that it wants a sign-in that nobody has configured.
-    return { state: state.loadErrorCode === "authentication_required" ? "needsAuthorization" : "failed", loadError };
+    // The service itself says that it wants a sign-in that nobody has configured. A credential that it refuses is
+    // a failure like others: the next one may be tried at once.
+    const unasked = state.loadErrorCode === "authentication_required" && of.config.auth.method === "none";
+    return { state: unasked ? "needsAuthorization" : "failed", loadError };
   }
   return { state: state?.catalogueAt == null ? "loading" : "ok" };
 }
 
 /** Whether the connection authenticates and nothing here can give it what it needs. */
-export function lacksCredential(config: Pick<ConnectionConfig, "auth" | "subject">): boolean {
-  return config.auth.method !== "none" && config.auth.secretEnv === undefined;
+function lacksCredential({ config, credentialRevision }: ConnectionToServe): boolean {
+  switch (config.auth.method) {
+    case "none":
+      return false;
+    case "oauth":
+      return true;
+    default:
+      return config.auth.secretEnv === undefined && credentialRevision === undefined;
+  }
 }

@@ -5,14 +5,24 @@
  * own): a changed configuration never uses a session of the old one. It is opened on first use, by one opener for all
  * who wait, and closed when nobody used it for a while.
  */
-import { type AdapterSession, type Change, type Log, UpstreamError } from "../../adapters/contract.ts";
+import {
+  type AdapterContext,
+  type AdapterSession,
+  type Change,
+  type Log,
+  UpstreamError,
+} from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { JackfieldError } from "../errors.ts";
 import type { Store } from "../store/database.ts";
 import { createBackOff } from "./back-off.ts";
 import { credentialOf, missingOf, openConfig } from "./credentials.ts";
 import { digestOf } from "./digest.ts";
+import { ALWAYS_SET } from "./environment.ts";
+import { envReferences } from "./file-secrets.ts";
 import { connectionMemory } from "./memory.ts";
+import { createScrubber, type Scrubber, scrubbedSession, secretOf } from "./scrub.ts";
+import type { StoredCredentials } from "./stored-credentials.ts";
 import type { ServedConnection } from "./types.ts";
 
 const IDLE_MS = 10 * 60_000;
@@ -46,6 +56,10 @@ export interface SessionsOptions {
   fetch: typeof globalThis.fetch;
   /** Where `${env:NAME}` is looked up. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Where tokens and keys are looked up by name. */
+  credentials: Pick<StoredCredentials, "find">;
+  /** The credential of a connection that is signed in to, or mints its own tokens. */
+  credentialFor?: (connection: ServedConnection, principalKey: string | undefined) => AdapterContext["credential"];
   identity: { readonly name: string; readonly version: string };
   hop: { readonly header: string; readonly value: string };
   log: Log;
@@ -75,9 +89,14 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
   const backOff = createBackOff(clock);
   let closed = false;
 
-  const open = (connection: ServedConnection, key: string, digest: string): Pooled => {
+  const open = (
+    connection: ServedConnection,
+    principalKey: string | undefined,
+    key: string,
+    digest: string,
+  ): Pooled => {
     const abort = new AbortController();
-    const opened = openSession(options, connection, abort, (change) => {
+    const opened = openSession(options, connection, principalKey, abort, (change) => {
       for (const listener of listeners) listener({ connection, change });
     });
     const pooled: Pooled = {
@@ -142,10 +161,11 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
     async use(connection, principalKey, work) {
       if (closed) throw new UpstreamError("upstream_unreachable", "The proxy is shutting down.", { processed: "no" });
       const digest = sessionDigest(connection);
-      const key = `${connection.id}|${digest}|${connection.subject === "user" ? (principalKey ?? "") : ""}`;
+      const principal = connection.subject === "user" ? principalKey : undefined;
+      const key = `${connection.id}|${digest}|${principal ?? ""}`;
       const known = pool.get(key);
       if (known === undefined) backOff.check(key);
-      const pooled = known ?? open(connection, key, digest);
+      const pooled = known ?? open(connection, principal, key, digest);
       pooled.users += 1;
       try {
         return await work(await pooled.session);
@@ -189,17 +209,19 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
 
 /** Everything that a session depends on; the label of a connection may change under an open session. */
 function sessionDigest(connection: ServedConnection): string {
-  const { type, config, auth, credential, subject, asks } = connection;
-  return digestOf({ type, config, auth, credential, subject, asks });
+  const { type, config, auth, credential, credentialRevision, subject, asks } = connection;
+  return digestOf({ type, config, auth, credential, credentialRevision, subject, asks });
 }
 
 async function openSession(
   options: SessionsOptions,
   connection: ServedConnection,
+  principalKey: string | undefined,
   abort: AbortController,
   changed: (change: Change) => void,
 ): Promise<AdapterSession> {
   const { store, fetch, env, identity, hop, log, clock = Date.now } = options;
+  const scrubber = createScrubber();
   const adapter = adapterFor(connection.type);
   if (adapter === undefined) {
     throw new UpstreamError("upstream_protocol", `Connections of type ${connection.type} are not served yet.`, {
@@ -208,9 +230,10 @@ async function openSession(
   }
   const missing = missingOf(connection, env);
   if (missing !== undefined) throw new JackfieldError("missing_variable", { text: `Missing ${missing}` });
-  if (connection.state === "needsAuthorization" && connection.loadError === undefined) {
-    throw new JackfieldError("authorization_required");
-  }
+  const credential = credentialGetter(options, connection, principalKey, scrubber);
+  // Asked now as well, so that a missing one is told as such and not as what the service makes of it.
+  await credential();
+  for (const secret of secretsOfCommand(connection, env)) scrubber.learn(secret);
   const timer = setTimeout(() => abort.abort(), OPEN_TIMEOUT_MS);
   const late = new Promise<never>((_resolve, reject) => {
     abort.signal.addEventListener("abort", () =>
@@ -220,7 +243,7 @@ async function openSession(
   const opening = adapter.open({
     connection: { id: connection.id, slug: connection.slug },
     config: openConfig(connection, env),
-    credential: credentialOf(connection, env),
+    credential,
     fetch,
     log,
     clock,
@@ -230,7 +253,7 @@ async function openSession(
     hop,
   });
   try {
-    const session = await Promise.race([opening, late]);
+    const session = scrubbedSession(await Promise.race([opening, late]), scrubber);
     session.onChange?.(changed);
     return session;
   } catch (error) {
@@ -238,11 +261,42 @@ async function openSession(
     // One that opens after its time is over belongs to nobody.
     opening.then(
       (session) => session.close(),
-      (reason: unknown) => log.debug({ connection: connection.slug, reason: String(reason) }, "a session did not open"),
+      (reason: unknown) => {
+        const text = scrubber.text(String(reason));
+        log.debug({ connection: connection.slug, reason: text }, "a session did not open");
+      },
     );
-    throw error;
+    throw scrubber.error(error);
   } finally {
     clearTimeout(timer);
     late.catch(() => undefined);
   }
+}
+
+/** The getter that the adapter gets; what it hands out is taken out of all that the service says. */
+function credentialGetter(
+  { env, credentials, credentialFor }: SessionsOptions,
+  connection: ServedConnection,
+  principalKey: string | undefined,
+  scrubber: Scrubber,
+): AdapterContext["credential"] {
+  const { method } = connection.auth;
+  const signedIn = method === "oauth" || method === "client_credentials";
+  if (signedIn && credentialFor === undefined) throw new JackfieldError("authorization_required");
+  const get =
+    signedIn && credentialFor !== undefined
+      ? credentialFor(connection, principalKey)
+      : credentialOf(connection, { env, credentials });
+  return async (refused) => {
+    const credential = await get(refused);
+    if (credential !== undefined) scrubber.learn(secretOf(credential));
+    return credential;
+  };
+}
+
+/** What the environment of a command got from variables of ours. */
+function secretsOfCommand({ config }: ServedConnection, env: SessionsOptions["env"]): string[] {
+  const own = typeof config["env"] === "object" && config["env"] !== null ? Object.values(config["env"]) : [];
+  const named = own.flatMap((value) => (typeof value === "string" ? envReferences(value) : []));
+  return named.filter((name) => !ALWAYS_SET.includes(name)).flatMap((name) => env[name] ?? []);
 }

@@ -1,12 +1,13 @@
 /** Reads what is served from the store: published versions, stored catalogues, states of connections. */
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
+import { credentialName } from "./credentials.ts";
 import { digestOf, sha256 } from "./digest.ts";
 import { FIRST_ENVIRONMENT } from "./files.ts";
 import { DEFAULT_ENDPOINT } from "./publish.ts";
 import { serveConnection } from "./serve-connection.ts";
 import { parseConnectionConfig, parseEndpointConfig, parseForbid } from "./stored-config.ts";
-import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
+import type { ConnectionConfig, ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
 
 export interface Served {
   environments: Map<string, ServedEnvironment>;
@@ -19,8 +20,7 @@ type State = Pick<ConnectionStateRow, "connectionId" | "catalogueRevision" | "lo
 
 /** A digest of the few columns that change with everything that is served. */
 export async function loadFingerprint(store: Store): Promise<string> {
-  const { environments, states } = await loadMarks(store);
-  return fingerprintOf(environments, states);
+  return fingerprintOf(await loadMarks(store));
 }
 
 async function loadMarks(store: Store) {
@@ -29,15 +29,17 @@ async function loadMarks(store: Store) {
     attributes: ["connectionId", "catalogueRevision", "loadErrorCode", "loadErrorMessage"],
     order: [["connectionId", "ASC"]],
   });
-  return { environments, states };
+  const credentials = await store.models.credentials.findAll({
+    attributes: ["organizationId", "name", "revision"],
+    order: [["id", "ASC"]],
+  });
+  return { environments, states, credentials };
 }
 
-function fingerprintOf(
-  environments: readonly { id: string; publishedVersionId: string | null; parentId: string | null }[],
-  states: readonly State[],
-): string {
+function fingerprintOf({ environments, states, credentials }: Awaited<ReturnType<typeof loadMarks>>): string {
   const moved = environments.map(({ id, publishedVersionId, parentId }) => [id, publishedVersionId, parentId]);
-  return digestOf([moved, states.map(stateMarks)]);
+  const revisions = credentials.map(({ organizationId, name, revision }) => [organizationId, name, revision]);
+  return digestOf([moved, states.map(stateMarks), revisions]);
 }
 
 function stateMarks(state: State): unknown[] {
@@ -51,7 +53,11 @@ function stateMarks(state: State): unknown[] {
 export async function loadServed(store: Store, before: Served): Promise<Served> {
   const { models } = store;
   // The marks are read before what they stand for: a change in between is then seen again, never missed.
-  const { environments, states } = await loadMarks(store);
+  const marks = await loadMarks(store);
+  const { environments, states } = marks;
+  const revisions = new Map(
+    marks.credentials.map(({ organizationId, name, revision }) => [`${organizationId}|${name}`, revision]),
+  );
   const organizations = new Map((await models.organizations.findAll()).map((row) => [row.id, row]));
   const stateOf = new Map(states.map((state) => [state.connectionId, state]));
   const versionIds = environments.flatMap(({ publishedVersionId }) => publishedVersionId ?? []);
@@ -70,17 +76,25 @@ export async function loadServed(store: Store, before: Served): Promise<Served> 
     for (const row of connectionRows) {
       if (row.versionId !== environment.publishedVersionId) continue;
       const state = stateOf.get(row.connectionId);
-      const revision = digestOf([row.config, state === undefined ? null : stateMarks(state)]);
+      const { organizationId } = environment;
+      const slug = slugs.get(row.connectionId) ?? "";
+      const config = parseConnectionConfig(row.config);
+      const credentialRevision = usesStored(config)
+        ? revisions.get(`${organizationId}|${credentialName({ slug, ...config })}`)
+        : undefined;
+      const seen = state === undefined ? null : stateMarks(state);
+      const revision = digestOf([row.config, seen, credentialRevision]);
       const known = before.connections.get(row.connectionId);
       const connection =
         known?.revision === revision
           ? known
           : await serveConnection(store, {
               id: row.connectionId,
-              slug: slugs.get(row.connectionId) ?? "",
+              slug,
               environmentId: environment.id,
-              organizationId: environment.organizationId,
-              config: parseConnectionConfig(row.config),
+              organizationId,
+              config,
+              credentialRevision,
               revision,
             });
       own.push(connection);
@@ -89,7 +103,7 @@ export async function loadServed(store: Store, before: Served): Promise<Served> 
     owned.set(environment.id, own);
   }
 
-  const result: Served = { environments: new Map(), connections, fingerprint: fingerprintOf(environments, states) };
+  const result: Served = { environments: new Map(), connections, fingerprint: fingerprintOf(marks) };
   for (const environment of environments) {
     const version = versions.get(environment.publishedVersionId ?? "");
     const organization = organizations.get(environment.organizationId);
@@ -155,4 +169,9 @@ function ancestry(id: string, parents: ReadonlyMap<string, string | null>): stri
   const chain: string[] = [];
   for (let at: string | null | undefined = id; at != null && !chain.includes(at); at = parents.get(at)) chain.push(at);
   return chain;
+}
+
+/** Whether a connection looks for a credential by name. */
+function usesStored({ auth }: ConnectionConfig): boolean {
+  return auth.method !== "none" && auth.secretEnv === undefined;
 }

@@ -115,6 +115,8 @@ export interface ServedConnection {
   config: JsonObject;
   auth: AuthConfig;
   credential?: string;
+  /** Of the stored credential that it uses; absent where there is none. Changes with every value. */
+  credentialRevision?: string;
   /** The environment that owns it (an ancestor's, where it is inherited). */
   environmentId: string;
   organizationId: string;

@@ -15,6 +15,10 @@ export const TOPICS = {
   activations: "activations",
   /** `{ id }` of a session that was closed. */
   sessions: "sessions",
+  /** `{ organizationId, name }` of a credential that was changed or deleted. */
+  credentials: "credentials",
+  /** `{}`: another master key was put in the file. */
+  keys: "keys",
   /** `{}`: read the configuration files again. */
   reload: "reload",
 } as const;

@@ -60,7 +60,7 @@ const BATCH = 200;
 export function sealedColumn<R extends { id: string }>(
   table: (models: Models) => Table<R>,
   attribute: keyof R & string,
-  aad: (row: R) => string,
+  aad: (row: NoInfer<R>) => string,
 ): SealedColumn {
   return {
     attribute,

@@ -1,7 +1,7 @@
 import type { Sequelize } from "sequelize";
 import { defineTable, id, reference, string, type Table, text } from "./table.ts";
 
-/** One sealed value of the vault. What it is sealed to is in `vault/secret-aad.ts`. */
+/** One sealed value of the vault. What it is sealed to: `secretAad` in `vault/reseal.ts`. */
 export interface SecretRow {
   id: string;
   organizationId: string;

@@ -1,0 +1,24 @@
+/** Every column of the database that holds sealed texts: what `vault rotate` seals again. */
+
+import { accountAad } from "../signin/accounts.ts";
+import { attemptAad } from "../signin/attempts.ts";
+import { registrationAad } from "../signin/registration.ts";
+import { TICKET_AAD } from "../signin/ticket.ts";
+import type { AccountRow } from "../store/models/accounts.ts";
+import type { OAuthRegistrationRow } from "../store/models/oauth-registrations.ts";
+import type { SignInAttemptRow } from "../store/models/sign-in-attempts.ts";
+import { type SealedColumn, sealedColumn } from "../vault/reseal.ts";
+import { SECRETS_COLUMN } from "../vault/sql.ts";
+
+/** A new sealed column is described here, by the function that says what its rows are sealed to. */
+export const SEALED_COLUMNS: readonly SealedColumn[] = [
+  SECRETS_COLUMN,
+  sealedColumn<AccountRow>((models) => models.accounts, "sealedTokens", accountAad),
+  sealedColumn<OAuthRegistrationRow>((models) => models.oauthRegistrations, "sealedSecret", registrationAad),
+  sealedColumn<SignInAttemptRow>((models) => models.signInAttempts, "sealedFlow", attemptAad),
+  sealedColumn<SignInAttemptRow>(
+    (models) => models.signInAttempts,
+    "sealedTicket",
+    () => TICKET_AAD,
+  ),
+];
