@@ -28,6 +28,7 @@ const SECRET_NAMES = [
 /** Our own tokens wherever they stand, whatever follows an authentication scheme, secrets in URLs and queries. */
 const SECRET_FORMS: readonly [RegExp, string][] = [
   [/\bjkf_[a-z]{3}_[A-Za-z0-9_-]{20,}/g, "jkf_[redacted]"],
+  [/\b(jackfield-pair\s*:\s*)[^\r\n"\\]+/gi, `$1${REDACTED}`],
   [/\b(Bearer|Basic) +[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${REDACTED}`],
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#@]+@/gi, `$1${REDACTED}@`],
   [/([?&][\w.-]*(?:token|secret|password|key|code|assertion|signature)=)[^&\s#"']+/gi, `$1${REDACTED}`],
