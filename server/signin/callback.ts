@@ -2,15 +2,16 @@
  * `/connections/callback`: the browser comes back with an answer. Nothing in it is believed, shown or sent on before
  * it is known that it belongs to this browser, to this person and to the authorization server that was asked.
  */
-import { exchangeAuthorization, OAuthError, validateAuthorizationResponseIssuer } from "@modelcontextprotocol/client";
+import { validateAuthorizationResponseIssuer } from "@modelcontextprotocol/client";
 import type { Request, Response } from "express";
 import type { Log } from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import type { Accounts } from "./accounts.ts";
 import type { Attempt, Attempts, Flow, Outcome } from "./attempts.ts";
 import { CALLBACK_PATH } from "./client-metadata.ts";
+import { exchangeCode } from "./exchange.ts";
 import type { SignInPages } from "./pages.ts";
-import { blockedIn, bounded, SignInProblem } from "./problem.ts";
+import { bounded, SignInProblem } from "./problem.ts";
 import type { Registrations } from "./registration.ts";
 import type { Tokens } from "./types.ts";
 
@@ -104,9 +105,14 @@ async function redeem(
       throw new SignInProblem("code_missing", `${connection.label} answered without a code. Start again.`);
     }
     const redirectUri = attempt.redirectUri ?? "";
+    const named = await parts.named(connection);
     const tokens =
       flow.oauthApp === undefined
-        ? await exchange(parts, connection, flow, answer.code, answer.iss, redirectUri)
+        ? await exchangeCode(
+            parts.registrations,
+            { connection, flow, redirectUri, ...answer, code: answer.code },
+            named,
+          )
         : await parts.appTokens(connection, flow, answer.code, redirectUri);
     const { principal, registrationId, oauthApp, resource, revocationEndpoint } = flow;
     await parts.accounts.save({
@@ -132,84 +138,6 @@ async function redeem(
     const text = "Something broke on the server, so nothing was stored. Start again; its log says what it was.";
     return { state: "failed", code, text: problem?.message ?? text };
   }
-}
-
-async function exchange(
-  parts: CallbackParts,
-  connection: ServedConnection,
-  flow: Flow,
-  code: string,
-  iss: string | undefined,
-  redirectUri: string,
-): Promise<Tokens> {
-  const { registrations } = parts;
-  const registration = flow.registrationId === undefined ? undefined : await registrations.find(flow.registrationId);
-  if (!registration) {
-    throw new SignInProblem("token_refused", "Our registration there was renewed meanwhile. Start again.");
-  }
-  const secret = await registrations.secret(registration);
-  try {
-    const tokens = await exchangeAuthorization(flow.issuer, {
-      metadata: {
-        issuer: flow.issuer,
-        authorization_endpoint: flow.authorizationUrl,
-        token_endpoint: flow.tokenEndpoint,
-        response_types_supported: ["code"],
-        authorization_response_iss_parameter_supported: flow.namesItself,
-        ...(flow.tokenAuthMethods === undefined
-          ? {}
-          : { token_endpoint_auth_methods_supported: [...flow.tokenAuthMethods] }),
-      },
-      clientInformation: {
-        client_id: registration.clientId,
-        token_endpoint_auth_method: registration.tokenEndpointAuthMethod,
-        ...(secret === undefined ? {} : { client_secret: secret }),
-      },
-      authorizationCode: code,
-      codeVerifier: flow.verifier,
-      redirectUri,
-      fetchFn: await parts.named(connection),
-      ...(iss === undefined ? {} : { iss }),
-      ...(flow.resource === undefined ? {} : { resource: flow.resource }),
-    });
-    if (tokens.token_type.toLowerCase() !== "bearer") {
-      const text = `${connection.label} gave a token of a kind that is not supported (${bounded(tokens.token_type, 40)}). Tell whoever runs it.`;
-      throw new SignInProblem("token_refused", text);
-    }
-    return {
-      accessToken: tokens.access_token,
-      ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
-      ...(tokens.expires_in === undefined ? {} : { expiresIn: tokens.expires_in }),
-      ...(tokens.scope === undefined ? {} : { scope: tokens.scope }),
-    };
-  } catch (error) {
-    if (error instanceof SignInProblem) throw error;
-    throw await tokenProblem(parts, connection, registration.id, error);
-  }
-}
-
-async function tokenProblem(
-  { registrations }: CallbackParts,
-  { label }: ServedConnection,
-  registrationId: string,
-  error: unknown,
-): Promise<SignInProblem> {
-  if (error instanceof OAuthError && error.code !== "server_error") {
-    if (error.code === "invalid_client") await registrations.drop(registrationId);
-    const text =
-      error.code === "invalid_client"
-        ? `${label} does not know this server as its client any more. Start again: it will be registered anew.`
-        : `${label} did not accept the sign-in (${bounded(error.code, 60)}). Start again; if it stays so, tell whoever runs the service.`;
-    return new SignInProblem("token_refused", text, { detail: error.code, cause: error });
-  }
-  if (blockedIn(error)) {
-    const text = `${label} wants the sign-in finished at an address that this server does not reach. Tell its operator.`;
-    return new SignInProblem("blocked_address", text, { cause: error });
-  }
-  // The answer of a token endpoint may hold tokens: of what it was, only the kind is kept.
-  const detail = error instanceof Error ? error.name : typeof error;
-  const text = `The token service of ${label} did not answer properly, so nothing was stored. Start again in a moment.`;
-  return new SignInProblem("token_unreachable", text, { detail, cause: error });
 }
 
 function refusedBy(error: string, { label }: ServedConnection): SignInProblem {
