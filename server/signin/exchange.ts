@@ -3,8 +3,7 @@ import { exchangeAuthorization, OAuthError } from "@modelcontextprotocol/client"
 import type { ServedConnection } from "../connections/types.ts";
 import type { Flow } from "./attempts.ts";
 import { blockedIn, bounded, SignInProblem } from "./problem.ts";
-import type { Registrations } from "./registration.ts";
-import type { Tokens } from "./types.ts";
+import type { RegistrationDesk, Tokens } from "./types.ts";
 
 export interface Code {
   readonly connection: Pick<ServedConnection, "label">;
@@ -21,7 +20,7 @@ export interface Code {
  * @throws SignInProblem
  */
 export async function exchangeCode(
-  registrations: Registrations,
+  registrations: RegistrationDesk,
   { connection, flow, code, iss, redirectUri }: Code,
   named: typeof fetch,
 ): Promise<Tokens> {
@@ -71,7 +70,7 @@ export async function exchangeCode(
 }
 
 async function tokenProblem(
-  registrations: Registrations,
+  registrations: RegistrationDesk,
   { label }: Code["connection"],
   registrationId: string,
   error: unknown,

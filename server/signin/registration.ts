@@ -145,7 +145,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     const before = await known(row);
     const redirect = redirectUri(server, before?.id ?? row.id);
     if (before && before.redirectUri === redirect && !hasExpired(before, clock())) return before;
-    const answer = await register(server, publicUrl(), redirect, named);
+    const answer = await registerAt(server, publicUrl(), redirect, named);
     const { client_id, client_secret, ...rest } = answer;
     const id = before?.id ?? row.id;
     return keep(
@@ -217,8 +217,17 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   };
 }
 
-/** Registers (RFC 7591). No scope is named: some servers take a registered one for a ceiling, which ends step-up. */
-async function register(server: AuthorizationServer, publicUrl: string, redirect: string, named: typeof fetch) {
+/**
+ * Registers dynamically (RFC 7591). No scope is named: some servers take a registered one for a ceiling, which ends
+ * step-up.
+ * @throws SignInProblem
+ */
+export async function registerAt(
+  server: AuthorizationServer,
+  publicUrl: string,
+  redirect: string,
+  named: typeof fetch,
+) {
   const method = wantedMethod(server);
   try {
     return await registerClient(server.issuer, {
