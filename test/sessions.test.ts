@@ -21,6 +21,9 @@ async function restart(product: Product, options: ProductOptions = {}): Promise<
 
 const initializes = (watch: { seen: readonly { kind: string; on: string }[] }) =>
   watch.seen.filter(({ kind, on }) => kind === "sent" && on === "initialize").length;
+/** For a client that opens no GET stream. */
+const withoutStream: typeof fetch = async (input, init) =>
+  (init?.method ?? "GET") === "GET" ? new Response(null, { status: 405 }) : fetch(input, init);
 const isGet = (event: { kind: string; on: string }) => event.kind === "opened" && event.on === "GET";
 
 describe("a restart between two calls", () => {
@@ -106,21 +109,26 @@ describe("a restart between two calls", () => {
 
   it("lets the client open its GET stream again, and changes arrive there", async () => {
     const watch = watchedFetch();
-    const client = await connectV1(product.url, await product.token({ name: "streams" }), {}, watch.fetch);
+    const token = await product.token({ name: "streams" });
+    const client = await connectV1(product.url, token, {}, withoutStream);
+    const listen = async () => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        accept: "text/event-stream",
+        "mcp-session-id": sessionOf(client),
+      };
+      const stream = await watch.fetch(product.url, { headers });
+      assert.equal(stream.status, 200);
+      return Promise.allSettled([stream.body?.pipeTo(new WritableStream())]);
+    };
+    listen();
     await watch.until(isGet);
     product = await restart(product);
-    const first = watch.seen.findIndex(isGet);
-    // The SDK opens it again by itself after a pause.
-    await watch.until(
-      (event) => isGet(event) && watch.seen.indexOf(event) > first && "status" in event && event.status === 200,
-    );
+    listen();
+    await watch.until((event) => isGet(event) && watch.seen.filter(isGet).length === 2);
     await client.callTool({ name: "tool_search", arguments: { query: "select:test__echo" } });
-    const told = watch.seen.filter((event) => isHeard(event, "notifications/tools/list_changed"));
-    assert.deepEqual(
-      told.map(({ on }) => on),
-      ["GET"],
-    );
-    assert.equal(initializes(watch), 1);
+    const told = await watch.until((event) => isHeard(event, "notifications/tools/list_changed"));
+    assert.equal(told.on, "GET");
     await client.close();
   });
 
@@ -182,11 +190,9 @@ describe("an idle session", () => {
   };
   /** Whoever is still in memory does not miss its record. */
   const dropRecords = () => product.app.store.models.mcpSessions.destroy({ where: {} });
-  const without: typeof fetch = async (input, init) =>
-    (init?.method ?? "GET") === "GET" ? new Response(null, { status: 405 }) : fetch(input, init);
 
   it("is put away and comes back with the next request", async () => {
-    const client = await connectV1(product.url, await product.token(), {}, without);
+    const client = await connectV1(product.url, await product.token(), {}, withoutStream);
     pass();
     assert.equal((await client.listTools()).tools.length, 4);
     pass();
@@ -196,11 +202,11 @@ describe("an idle session", () => {
   });
 
   it("stays where it is not idle: used, listening, or with a call that takes its time", async () => {
-    const used = await connectV1(product.url, await product.token(), {}, without);
+    const used = await connectV1(product.url, await product.token(), {}, withoutStream);
     const watch = watchedFetch();
     const listening = await connectV1(product.url, await product.token(), {}, watch.fetch);
     await watch.until(isGet);
-    const calling = await connectV1(product.url, await product.token(), {}, without);
+    const calling = await connectV1(product.url, await product.token(), {}, withoutStream);
     const arrived = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     upstream.pause = () => {
