@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { KEY_FILE, keyringOf, openKeyring } from "../server/vault/keyring.ts";
-import { open, SealError, seal } from "../server/vault/seal.ts";
+import { addMasterKey, KEY_FILE, keyringOf, openKeyring } from "../server/vault/keyring.ts";
+import { keyIdOf, open, SealError, seal } from "../server/vault/seal.ts";
 import { temporaryDirectory } from "./fixtures/databases.ts";
 
 const none = { masterKey: undefined, masterKeyFile: undefined };
@@ -48,6 +48,44 @@ test("the key of the configuration, or of the file it names, is used in every no
   assert.deepEqual(readdirSync(dataDir), ["key"]);
   const missing = { ...none, masterKeyFile: join(dataDir, "missing") };
   await assert.rejects(openKeyring({ config: missing, dataDir }), { code: "start_failed", message: /missing/ });
+});
+
+test("of several keys, in the variable or a file, the first seals and all open", async (t) => {
+  const dataDir = temporaryDirectory(t);
+  const [older, newer] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const sealed = seal(keyringOf(older), "secret", "row");
+  const text = [newer.toString("base64"), older.toString("hex")];
+  const masterKeyFile = join(dataDir, "keys");
+  writeFileSync(masterKeyFile, `${text.join("\n")}\n`);
+  for (const config of [
+    { ...none, masterKey: text.join(",") },
+    { ...none, masterKeyFile },
+  ]) {
+    const keyring = await openKeyring({ config, dataDir });
+    assert.deepEqual(keyring.keyIds, [keyringOf(newer).keyId, keyringOf(older).keyId]);
+    assert.equal(open(keyring, sealed, "row"), "secret");
+    assert.equal(keyIdOf(seal(keyring, "secret", "row")), keyringOf(newer).keyId);
+  }
+  for (const wrong of [`${text[0]},short`, ","]) {
+    writeFileSync(masterKeyFile, wrong);
+    await assert.rejects(openKeyring({ config: { ...none, masterKeyFile }, dataDir }), { code: "start_failed" });
+  }
+});
+
+test("a new key in the file is found by whoever meets what it sealed, and the older one still opens", async (t) => {
+  const dataDir = temporaryDirectory(t);
+  const running = await openKeyring({ config: none, dataDir });
+  const before = seal(running, "before", "row");
+  addMasterKey({ config: none, dataDir });
+  assert.equal(statSync(join(dataDir, KEY_FILE)).mode & 0o777, 0o600);
+  const started = await openKeyring({ config: none, dataDir });
+  assert.equal(started.keyIds[1], running.keyId);
+  const after = seal(started, "after", "row");
+  assert.equal(open(running, after, "row"), "after");
+  assert.equal(running.keyId, started.keyId);
+  assert.equal(open(running, before, "row"), "before");
+  assert.equal(open(started, before, "row"), "before");
+  assert.throws(() => addMasterKey({ config: { ...none, masterKey: "x" }, dataDir }), /JACKFIELD_MASTER_KEY/);
 });
 
 test("keys derived for different purposes, or from different master keys, differ", () => {
