@@ -32,6 +32,7 @@ export const up: Migration = ({ context }) =>
       bound_origin: textColumn,
       bound_resource: textColumn,
       resource: nullable(textColumn),
+      minted_with: nullable(digestColumn),
       scopes_asked: textColumn,
       scopes_granted: textColumn,
       scopes_wanted: nullable(textColumn),

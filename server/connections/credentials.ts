@@ -26,7 +26,8 @@ export function credentialName({ slug, credential }: Pick<Authenticating, "slug"
 /** The first environment variable that the connection names and that is not set. */
 export function missingOf(connection: Pick<ServedConnection, "config" | "auth">, env: Env): string | undefined {
   const named = Object.values(stringMap(connection.config["env"])).flatMap(envReferences);
-  if (connection.auth.secretEnv !== undefined) named.push(connection.auth.secretEnv);
+  const { secretEnv, clientIdEnv, privateKeyEnv } = connection.auth;
+  for (const name of [secretEnv, clientIdEnv, privateKeyEnv]) if (name !== undefined) named.push(name);
   return named.find((name) => env[name] === undefined || env[name] === "");
 }
 

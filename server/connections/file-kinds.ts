@@ -22,8 +22,15 @@ export const NO_JACKFIELD: JackfieldFile = jackfieldFile.parse({ version: 1 });
 export function readJackfield(reading: Reading): JackfieldFile {
   const read = readNamed(reading, reading.root, "jackfield", jackfieldFile);
   if (read === undefined) return NO_JACKFIELD;
-  for (const key of ["pieces", "oauthApps", "signIn"] as const) {
+  for (const key of ["pieces", "signIn"] as const) {
     if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
+  }
+  for (const [id, app] of Object.entries(read.value.oauthApps)) {
+    for (const key of ["clientId", "clientSecret"] as const) {
+      const name = app[key];
+      if (name === undefined || (reading.env[name] ?? "") !== "") continue;
+      reading.missing.push(read.yaml.problem(["oauthApps", id, key], `Missing ${name}`));
+    }
   }
   return read.value;
 }
@@ -56,6 +63,11 @@ export function readConnections(reading: Reading, dir: string): LoadedConnection
       const message = "commands are started only where jackfield.yml says stdio: allow";
       reading.errors.push(read.yaml.problem(["connection", "command"], message));
     }
+    const { auth } = connection;
+    if (auth?.method === "oauth" && auth.app !== undefined && !Object.hasOwn(reading.jackfield.oauthApps, auth.app)) {
+      const message = `there is no OAuth app ${auth.app} under oauthApps of jackfield.yml`;
+      reading.errors.push(read.yaml.problem(["connection", "auth", "app"], message));
+    }
     if (reading.errors.length > before) continue;
     reportMissing(reading, read.yaml, connection);
     noteConnection(reading, read.yaml, connection);
@@ -85,8 +97,9 @@ export function readEndpoints(reading: Reading, dir: string): LoadedEndpoint[] {
 /** `Missing NAME` for each environment variable that the connection names and that is not set. */
 function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const named: { path: string[]; value: string }[] = [];
-  const secret = secretOf(connection.auth);
-  if (secret !== undefined) named.push({ path: ["connection", "auth", "secret"], value: secret });
+  for (const [name, value] of Object.entries(connection.auth ?? {})) {
+    if (typeof value === "string") named.push({ path: ["connection", "auth", name], value });
+  }
   if (connection.type === "mcp") {
     for (const [name, value] of Object.entries(connection.env ?? {})) {
       named.push({ path: ["connection", "env", name], value });
@@ -109,13 +122,9 @@ function noteConnection(reading: Reading, yaml: YamlFile, connection: Connection
     note(["access"], "suggested trusts what the service says about its own tools at first import");
   }
   const method = connection.auth?.method;
-  if (method === "oauth" || method === "client_credentials") {
-    note(["auth", "method"], `${method} is accepted; signing in is not possible yet`);
-  }
   if (connection.credential !== undefined && (method === undefined || method === "none" || secretOf(connection.auth))) {
     note(["credential"], "is not used: the connection takes no credential, or takes it from auth.secret");
   }
-  if (connection.subject === "user") note(["subject"], "accounts of single people are accepted and not used yet");
   if (connection.type === "mcp") {
     for (const [name, value] of Object.entries(connection.headers ?? {})) {
       if (value.includes("${{")) note(["headers", name], "session variables in headers are accepted and not used yet");

@@ -58,9 +58,11 @@ function walk(value: unknown, path: Path, findings: SecretFinding[]): void {
 
 function complaint(value: string, path: Path): string | undefined {
   const [, section, name] = path.map(String);
-  const mayNameSecrets = (section === "auth" && name === "secret") || (section === "env" && path.length === 3);
+  const inAuth = section === "auth" && (name === "secret" || name === "clientId" || name === "privateKey");
+  const mayNameSecrets = inAuth || (section === "env" && path.length === 3);
   const isReference = envReferences(value).length > 0;
-  if (isReference && !mayNameSecrets) return `\${env:NAME} is allowed in auth.secret and in env only`;
+  if (isReference && !mayNameSecrets)
+    return `\${env:NAME} is allowed in auth.secret (clientId, privateKey) and in env only`;
   if (!isReference && value.includes(`\${env:`)) return `is not a reference of the form \${env:NAME}`;
   if (SECRET_VALUE.test(value)) return `looks like a secret; name it as \${env:NAME} where a secret may be named`;
   if (section === "headers" && name !== undefined && SECRET_NAME.test(name)) {

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../adapters/contract.ts";
 import type { AccessRules } from "../access/classes.ts";
 import type { PolicyEntry } from "../access/policy.ts";
 import { envReferences } from "./file-secrets.ts";
+import { scopesFor } from "./oauth-app-schema.ts";
 import type { ConnectionFile, EndpointFile, PolicyEntryFile } from "./schema.ts";
 import type { AuthConfig, ConnectionConfig, EndpointConfig } from "./types.ts";
 
@@ -22,17 +23,33 @@ export function connectionConfig(slug: string, file: ConnectionFile, baseDir: st
     asks: file.asks,
     review: file.review,
     ...(file.credential === undefined ? {} : { credential: file.credential }),
-    auth: authConfig(file.auth),
+    auth: authConfig(file),
     access: accessRules(file.access, file.type === "ap" ? file.expose : undefined),
     adapter: adapterKeys(file, baseDir),
   };
 }
 
-function authConfig(auth: ConnectionFile["auth"]): AuthConfig {
+function authConfig({ auth, access }: Pick<ConnectionFile, "auth" | "access">): AuthConfig {
   if (auth === undefined) return { method: "none" };
   const config: AuthConfig = { method: auth.method };
-  if ("scopes" in auth && auth.scopes !== undefined) config.scopes = auth.scopes;
-  if (auth.method === "oauth" && auth.pairing === true) config.pairing = true;
+  if ("scopes" in auth && auth.scopes !== undefined) {
+    config.scopes = scopesFor(auth.scopes, typeof access === "object" ? access.preset : undefined);
+  }
+  if (auth.method === "oauth") {
+    if (auth.pairing === true) config.pairing = true;
+    if (auth.app !== undefined) config.app = auth.app;
+    if (auth.values !== undefined) config.values = auth.values;
+  }
+  if (auth.method === "client_credentials") {
+    const { clientId, privateKey, algorithm, authentication } = auth;
+    const [clientIdEnv] = envReferences(clientId ?? "");
+    if (clientIdEnv !== undefined) config.clientIdEnv = clientIdEnv;
+    else if (clientId !== undefined) config.clientId = clientId;
+    const [privateKeyEnv] = envReferences(privateKey ?? "");
+    if (privateKeyEnv !== undefined) config.privateKeyEnv = privateKeyEnv;
+    if (algorithm !== undefined) config.algorithm = algorithm;
+    if (authentication !== undefined) config.authentication = authentication;
+  }
   if (auth.method === "api_key") {
     config.in = auth.in;
     config.name = auth.name;

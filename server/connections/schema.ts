@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
+import { oauthApps, scopeList } from "./oauth-app-schema.ts";
 
 /** The error of a pattern in words, or undefined where it can be read. */
 function patternProblem(pattern: string, read: (pattern: string) => unknown): string | undefined {
@@ -74,15 +75,24 @@ const secretName = z
     `must name an environment variable, as \${env:NAME}: never a secret itself`,
   );
 
-const scopes = z.array(text).max(200);
 const auth = z
   .discriminatedUnion("method", [
     z.strictObject({ method: z.literal("none") }),
-    z.strictObject({ method: z.literal("oauth"), scopes: scopes.optional(), pairing: z.boolean().optional() }),
+    z.strictObject({
+      method: z.literal("oauth"),
+      scopes: scopeList.optional(),
+      pairing: z.boolean().optional(),
+      app: text.optional(),
+      values: z.record(text, text).optional(),
+    }),
     z.strictObject({
       method: z.literal("client_credentials"),
-      scopes: scopes.optional(),
+      scopes: scopeList.optional(),
+      clientId: text.optional(),
       secret: secretName.optional(),
+      privateKey: secretName.optional(),
+      algorithm: z.enum(["RS256", "PS256", "ES256", "ES384", "ES512", "EdDSA"]).optional(),
+      authentication: z.enum(["header", "body"]).optional(),
     }),
     z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
     z.strictObject({
@@ -93,6 +103,12 @@ const auth = z
     }),
   ])
   .superRefine((value, context) => {
+    if (value.method === "oauth" && value.values !== undefined && value.app === undefined) {
+      context.addIssue({ code: "custom", path: ["values"], message: "goes with app only" });
+    }
+    if (value.method === "client_credentials" && value.clientId === undefined && (value.secret ?? value.privateKey)) {
+      context.addIssue({ code: "custom", path: ["clientId"], message: "is needed where the secret is named here" });
+    }
     if (value.method !== "api_key" || value.in !== "header") return;
     const message = keyHeaderProblem(value.name);
     if (message !== undefined) context.addIssue({ code: "custom", path: ["name"], message });
@@ -231,7 +247,7 @@ export const jackfieldFile = z.strictObject({
   vault: vault.default({ store: "sql" }),
   stdio: z.enum(["allow", "deny"]).default("deny"),
   pieces: z.array(json).optional(),
-  oauthApps: z.record(z.string(), json).optional(),
+  oauthApps: oauthApps.default({}),
   signIn: z.record(z.string(), json).optional(),
 });
 

@@ -127,6 +127,6 @@ function lacksCredential({ config, credentialRevision }: ConnectionToServe): boo
     case "oauth":
       return true;
     default:
-      return config.auth.secretEnv === undefined && credentialRevision === undefined;
+      return (config.auth.secretEnv ?? config.auth.privateKeyEnv ?? credentialRevision) === undefined;
   }
 }

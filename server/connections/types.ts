@@ -27,6 +27,17 @@ export interface AuthConfig {
   secretEnv?: string;
   /** oauth only: its account may also come from a pairing packet. */
   pairing?: true;
+  /** oauth only: the provider OAuth app of `jackfield.yml`, and what its URLs have placeholders for. */
+  app?: string;
+  values?: Record<string, string>;
+  /** client_credentials only: the client id itself, or the variable that holds it; that of the private key. */
+  clientId?: string;
+  clientIdEnv?: string;
+  privateKeyEnv?: string;
+  /** Of the assertions that the private key signs (JWS). */
+  algorithm?: string;
+  /** Where id and secret go; absent: as the authorization server likes it. */
+  authentication?: "header" | "body";
 }
 
 /** One connection of the configuration, checked and with every default filled in. JSON, so it is stored as it is. */

@@ -138,6 +138,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       boundOrigin: boundOriginOf(account.boundResource),
       boundResource: account.boundResource,
       resource: account.resource ?? null,
+      mintedWith: account.mintedWith ?? null,
       scopesAsked: scopesAsked.join(" "),
       scopesGranted: tokens.scope ?? scopesAsked.join(" "),
       scopesWanted: null,

@@ -67,6 +67,8 @@ export interface NewAccount {
   readonly boundResource: string;
   /** `resource` as it was sent (RFC 8707), so that refreshing sends the same. */
   readonly resource?: string;
+  /** Client credentials only: digest of the client. */
+  readonly mintedWith?: string;
   readonly scopesAsked: readonly string[];
   readonly tokens: Tokens;
   readonly connectedBy?: string;

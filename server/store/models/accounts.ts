@@ -27,6 +27,8 @@ export interface AccountRow {
   boundResource: string;
   /** `resource` of RFC 8707 as it was sent; null: none was. */
   resource: string | null;
+  /** Client credentials: HMAC of the client that the tokens were minted with, so that another one is noticed. */
+  mintedWith: string | null;
   /** Space-separated. */
   scopesAsked: string;
   scopesGranted: string;
@@ -71,6 +73,7 @@ export function defineAccounts(sequelize: Sequelize): Table<AccountRow> {
       boundOrigin: text(),
       boundResource: text(),
       resource: text({ allowNull: true }),
+      mintedWith: digest({ allowNull: true }),
       scopesAsked: text(),
       scopesGranted: text(),
       scopesWanted: text({ allowNull: true }),
