@@ -16,6 +16,7 @@ import { SignInProblem } from "./problem.ts";
 import { begin, type StartParts } from "./start.ts";
 import { type AccountPrincipal, SIGN_IN_PATH, type Ticket, type Tickets } from "./ticket.ts";
 import { DEPLOYMENT_KEY } from "./types.ts";
+import type { Asking } from "./visible.ts";
 
 /** Whose the deployment's own accounts are. */
 export const DEPLOYMENT: AccountPrincipal = { key: DEPLOYMENT_KEY, issuer: "", subject: "" };
@@ -89,12 +90,7 @@ export interface AuthorizeParts extends LinkParts {
   readonly verify: (token: string, ip: string | undefined) => Promise<Principal | undefined>;
   readonly pages: SignInPages;
   /** The connection a caller means, of those it can see. */
-  readonly find: (
-    slug: string,
-    caller:
-      | { readonly principal: Principal }
-      | { readonly person: SignedIn; readonly organization: string | undefined },
-  ) => ServedConnection | undefined;
+  readonly find: (slug: string, asking: Asking) => ServedConnection | undefined;
 }
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
@@ -112,7 +108,7 @@ export async function serveAuthorize(parts: AuthorizeParts, request: Request, re
     response.status(401).set("www-authenticate", 'Bearer realm="jackfield"').json({ error: "unauthorized", text });
     return;
   }
-  const caller = principal
+  const caller: Asking = principal
     ? { principal }
     : { person: person!, organization: typeof organization === "string" ? organization : undefined };
   const connection = typeof slug === "string" ? parts.find(slug, caller) : undefined;

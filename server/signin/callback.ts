@@ -7,13 +7,13 @@ import type { Request, Response } from "express";
 import type { Log } from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import type { Accounts } from "./accounts.ts";
+import type { AppFlow } from "./app-flow.ts";
 import type { Attempt, Attempts, Flow, Outcome } from "./attempts.ts";
 import { CALLBACK_PATH } from "./client-metadata.ts";
 import { exchangeCode } from "./exchange.ts";
 import type { SignInPages } from "./pages.ts";
 import { bounded, SignInProblem } from "./problem.ts";
 import type { Registrations } from "./registration.ts";
-import type { Tokens } from "./types.ts";
 
 /** What an answer may say (RFC 6749, 4.1.2; RFC 9207). Everything else in it is dropped. */
 const PARAMETERS = ["state", "code", "iss", "error"] as const;
@@ -28,8 +28,7 @@ export interface CallbackParts {
   readonly connection: (id: string) => ServedConnection | undefined;
   /** Reaches what the connection names. */
   readonly named: (connection: ServedConnection) => Promise<typeof fetch>;
-  /** Redeems the code at a provider OAuth app. */
-  readonly appTokens: (connection: ServedConnection, flow: Flow, code: string, redirectUri: string) => Promise<Tokens>;
+  readonly app: AppFlow;
   /** Called once the account is there. */
   readonly connected: (connection: ServedConnection) => void;
   readonly log: Log;
@@ -113,7 +112,7 @@ async function redeem(
             { connection, flow, redirectUri, ...answer, code: answer.code },
             named,
           )
-        : await parts.appTokens(connection, flow, answer.code, redirectUri);
+        : await parts.app.redeem(connection, flow, answer.code, redirectUri);
     const { principal, registrationId, oauthApp, resource, revocationEndpoint } = flow;
     await parts.accounts.save({
       organizationId: attempt.organizationId,

@@ -7,7 +7,8 @@ import type { Principal } from "../people/principal.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
 import type { Accounts } from "./accounts.ts";
-import { createAttempts, type Flow } from "./attempts.ts";
+import { createAppFlow } from "./app-flow.ts";
+import { createAttempts } from "./attempts.ts";
 import {
   type AuthorizeParts,
   type AuthorizeStatus,
@@ -22,23 +23,15 @@ import { type CallbackParts, renavigate, takeAnswer } from "./callback.ts";
 import { serveClientMetadata } from "./client-metadata.ts";
 import { type Disconnect, disconnect } from "./disconnect.ts";
 import type { DiscoveryOptions } from "./discovery.ts";
+import type { OAuthApps } from "./oauth-apps.ts";
 import type { SignInPages } from "./pages.ts";
 import type { Registrations } from "./registration.ts";
 import { type Beginning, begin, type StartParts } from "./start.ts";
 import { type AccountPrincipal, createTickets } from "./ticket.ts";
-import type { Tokens } from "./types.ts";
 
 export type { AuthorizeStatus } from "./authorize.ts";
 export { accountPrincipal, DEPLOYMENT } from "./authorize.ts";
 export type { AccountPrincipal } from "./ticket.ts";
-
-/** What a provider OAuth app (`oauthApps` of `jackfield.yml`) adds to the flow. */
-export interface OAuthAppFlow {
-  readonly appRequest: StartParts["appRequest"];
-  /** @throws SignInProblem */
-  readonly appTokens: (connection: ServedConnection, flow: Flow, code: string, redirectUri: string) => Promise<Tokens>;
-  readonly appRedirect: StartParts["appRedirect"];
-}
 
 export interface SignInOptions {
   readonly store: Store;
@@ -46,7 +39,7 @@ export interface SignInOptions {
   readonly egress: Pick<Egress, "upstreamFetch" | "namedBy">;
   readonly accounts: Accounts;
   readonly registrations: Registrations;
-  readonly apps: OAuthAppFlow;
+  readonly apps: Pick<OAuthApps, "of" | "authorizationUrl">;
   /** How a client of ours proves itself where a token is revoked. */
   readonly authenticationOf: Disconnect["authenticationOf"];
   /** Origin under which browsers reach this server, without a closing slash. */
@@ -91,6 +84,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
   const attempts = createAttempts({ store, keyring, clock });
   const tickets = createTickets(keyring, clock);
   const links = { attempts, accounts, tickets, publicUrl };
+  const app = createAppFlow({ apps: options.apps, publicUrl, fetch: egress.upstreamFetch, clock });
 
   const named = async (connection: ServedConnection): Promise<typeof fetch> => {
     const url = urlOf(connection);
@@ -104,7 +98,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
     allowsLoopback: options.allowsLoopback,
   });
 
-  const start: StartParts = { attempts, accounts, registrations, reach, ...options.apps };
+  const start: StartParts = { attempts, accounts, registrations, reach, app };
   const { connection, verify, find } = options;
   const doors: SignInParts = { ...links, start, connection, verify, find, pages, log };
   const callback: CallbackParts = {
@@ -115,7 +109,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
     publicUrl,
     connection,
     named,
-    appTokens: options.apps.appTokens,
+    app,
     connected: options.connected,
     log,
   };

@@ -11,6 +11,7 @@ export type SignInProblemCode =
   | "no_registration"
   | "registration_refused"
   | "not_oauth"
+  | "app_unusable"
   | "denied"
   | "provider_error"
   | "code_missing"

@@ -3,6 +3,7 @@ import { startAuthorization } from "@modelcontextprotocol/client";
 import { ulid } from "ulid";
 import type { ServedConnection } from "../connections/types.ts";
 import type { Accounts } from "./accounts.ts";
+import type { AppFlow } from "./app-flow.ts";
 import { type Attempts, type Flow, randomValue } from "./attempts.ts";
 import { resourceOf, urlOf } from "./binding.ts";
 import { type DiscoveryOptions, discover } from "./discovery.ts";
@@ -21,26 +22,13 @@ export interface Beginning {
   readonly browser: string;
 }
 
-/** An authorization request at a provider whose endpoints the operator wrote down. */
-export interface AppRequest {
-  readonly url: URL;
-  readonly flow: Omit<Flow, "principal" | "authorizationUrl">;
-}
-
 export interface StartParts {
   readonly attempts: Attempts;
   readonly accounts: Pick<Accounts, "find">;
   readonly registrations: Registrations;
   /** How the connection and what it names are reached. */
   readonly reach: (connection: ServedConnection, url: URL) => Promise<DiscoveryOptions>;
-  /** The request of the connection's provider OAuth app; undefined where it uses none. */
-  readonly appRequest: (
-    connection: ServedConnection,
-    state: string,
-    redirectUri: string,
-  ) => Promise<AppRequest | undefined>;
-  /** Where the browser comes back to from a provider OAuth app. */
-  readonly appRedirect: (connection: ServedConnection) => string;
+  readonly app: AppFlow;
 }
 
 /**
@@ -68,10 +56,9 @@ async function authorizationRequest(
   { connection, principal }: Beginning,
   state: string,
 ): Promise<{ redirectUri: string; flow: Flow }> {
-  const appRedirect = parts.appRedirect(connection);
-  const app = await parts.appRequest(connection, state, appRedirect);
+  const app = parts.app.request(connection, state);
   if (app) {
-    return { redirectUri: appRedirect, flow: { ...app.flow, principal, authorizationUrl: app.url.href } };
+    return { redirectUri: app.redirectUri, flow: { ...app.flow, principal, authorizationUrl: app.url.href } };
   }
   const url = urlOf(connection);
   if (connection.auth.method !== "oauth" || !url) {
