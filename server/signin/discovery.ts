@@ -29,6 +29,8 @@ export interface DiscoveryOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether plain http to loopback is open here. */
   readonly allowsLoopback: boolean;
+  /** No browser is sent anywhere, so PKCE is not needed (client credentials). */
+  readonly withoutBrowser?: boolean;
   /** Milliseconds for the first question to the connection. */
   readonly probeMs?: number;
 }
@@ -95,7 +97,7 @@ export async function discover(connectionUrl: string, options: DiscoveryOptions)
  */
 export async function authorizationServer(
   issuer: string,
-  options: Pick<DiscoveryOptions, "named" | "allowsLoopback">,
+  options: Pick<DiscoveryOptions, "named" | "allowsLoopback" | "withoutBrowser">,
 ): Promise<AuthorizationServer> {
   checkEndpoint("authorization server", issuer, options.allowsLoopback);
   const metadata = await readServerMetadata(issuer, options.named);
@@ -107,7 +109,7 @@ export async function authorizationServer(
   }
   // RFC 8414, 3.3: identical, not similar. The SDK lets a closing slash pass.
   if (metadata.issuer !== issuer) throw issuerMismatch(issuer, metadata.issuer);
-  return checkedServer(issuer, metadata, options.allowsLoopback);
+  return checkedServer(issuer, metadata, options);
 }
 
 /** Asks the connection without a credential and takes what it demands. */
@@ -179,7 +181,7 @@ async function serverAtOrigin(connectionUrl: string, options: DiscoveryOptions):
   const origin = new URL("/", connectionUrl).href;
   checkEndpoint("authorization server", origin, options.allowsLoopback);
   const metadata = await readServerMetadata(origin, options.named);
-  if (metadata) return checkedServer(metadata.issuer, metadata, options.allowsLoopback);
+  if (metadata) return checkedServer(metadata.issuer, metadata, options);
   const at = (path: string) => new URL(path, origin).href;
   const issuer = new URL(origin).origin;
   return checkedServer(
@@ -192,7 +194,7 @@ async function serverAtOrigin(connectionUrl: string, options: DiscoveryOptions):
       response_types_supported: ["code"],
       code_challenge_methods_supported: ["S256"],
     },
-    options.allowsLoopback,
+    options,
   );
 }
 
@@ -214,14 +216,14 @@ async function readServerMetadata(issuer: string, named: Fetch): Promise<Authori
 function checkedServer(
   issuer: string,
   metadata: AuthorizationServerMetadata,
-  allowsLoopback: boolean,
+  { allowsLoopback, withoutBrowser }: Pick<DiscoveryOptions, "allowsLoopback" | "withoutBrowser">,
 ): AuthorizationServer {
   for (const name of ["authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"]) {
     const url: unknown = Reflect.get(metadata, name);
     if (typeof url === "string") checkEndpoint(name, url, allowsLoopback);
   }
   // A server that does not announce it is taken not to have it (MCP, "Authorization Code Protection").
-  if (metadata.code_challenge_methods_supported?.includes("S256") !== true) {
+  if (!withoutBrowser && metadata.code_challenge_methods_supported?.includes("S256") !== true) {
     throw new SignInProblem(
       "pkce_unsupported",
       `The authorization server ${hostOf(issuer)} does not support PKCE with S256, without which signing in is not safe. Tell whoever runs it.`,

@@ -105,7 +105,8 @@ export function createRenewal({ accounts, locks, clock, log }: RenewalOptions): 
     try {
       tokens = await work.request(account);
     } catch (error) {
-      const failure = error instanceof TokenError ? error : new TokenError("unavailable", String(error), { cause: error });
+      const failure =
+        error instanceof TokenError ? error : new TokenError("unavailable", String(error), { cause: error });
       return failed(account, work, failure);
     }
     backOff.succeeded(account.id);
