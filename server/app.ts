@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { Log } from "../adapters/contract.ts";
+import { createSignInPages } from "./admin/connection-sign-in.ts";
 import { createSite } from "./admin/site.ts";
 import { type Config, publicOrigin } from "./config.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
@@ -38,9 +39,15 @@ import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
+import { createAccountClients } from "./signin/account-client.ts";
 import { createAccounts } from "./signin/accounts.ts";
+import { metadataUrlOf } from "./signin/client-metadata.ts";
+import { createSignInFlow } from "./signin/index.ts";
+import { createOAuthApps } from "./signin/oauth-apps.ts";
 import { createPackets } from "./signin/packets.ts";
 import { createPairing } from "./signin/pairing.ts";
+import { createRegistrations } from "./signin/registration.ts";
+import { staticClients } from "./signin/static-client.ts";
 import { DEPLOYMENT_KEY } from "./signin/types.ts";
 import { openStore, type Store } from "./store/database.ts";
 import { instanceIdOf } from "./store/instance.ts";
@@ -111,8 +118,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   const vault = await openVault({ choice, store, keyring, fetch: egress.upstreamFetch });
   const credentials = createStoredCredentials({ store, vault, bus: shared.bus, clock });
   const stopRereading = shared.bus.subscribe("keys", () => keyring.reread());
+  let { jackfield } = loadConfigDir(config.configDir, env);
   const publish = async () => {
-    await publishConfig({ store, bus: shared.bus }, loadConfigDir(config.configDir, env), "files", clock);
+    const loaded = loadConfigDir(config.configDir, env);
+    await publishConfig({ store, bus: shared.bus }, loaded, "files", clock);
+    jackfield = loaded.jackfield;
   };
   await publish();
   const stopReloading = shared.bus.subscribe("reload", () => {
@@ -123,7 +133,19 @@ export async function createApp(options: AppOptions): Promise<App> {
   const registry = createRegistry({ store, bus: shared.bus, log });
   await registry.ready;
 
+  const publicUrl = () => publicOrigin(config, listeners.find(({ own }) => own)?.port ?? config.port);
   const accounts = createAccounts({ store, keyring, bus: shared.bus, clock });
+  const registrations = createRegistrations({
+    store,
+    keyring,
+    publicUrl,
+    metadataUrl: () => metadataUrlOf(publicUrl(), jackfield.clientMetadataUrl),
+    order: () => jackfield.signInOrder,
+    staticClient: staticClients(credentials),
+    clock,
+  });
+  const apps = createOAuthApps(() => jackfield.oauthApps, env);
+  const clients = createAccountClients({ registrations, apps });
   const identity = { name: "jackfield", title: "Jackfield", version: VERSION };
   const sessions = createSessions({
     store,
@@ -136,12 +158,43 @@ export async function createApp(options: AppOptions): Promise<App> {
     credentials,
   });
   const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
+  const failedToRead = (error: unknown) =>
+    log.error({ reason: String(error) }, "the catalogue of a connection could not be stored");
+  const origins = originsFor(config.host, config.publicUrl);
+  const site = createSite({
+    store,
+    keyring,
+    limiter: shared.limiter,
+    audit,
+    origins,
+    publicUrl: config.publicUrl,
+    log,
+    clock,
+  });
+  const hop = { header: HOP_HEADER, value: instanceId };
+  const signInFlow = createSignInFlow({
+    store,
+    keyring,
+    egress,
+    accounts,
+    registrations,
+    apps,
+    authenticationOf: (account) => clients.of(account),
+    publicUrl,
+    allowsLoopback: config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback"),
+    hop,
+    registry,
+    verify: (token, ip) => tokens.verify(token, ip === undefined ? {} : { ip }),
+    pages: createSignInPages(site.pages, site.cookies),
+    connected: (connection) => void catalogue.refresh(connection).catch(failedToRead),
+    log,
+    clock,
+  });
   const mayConnect = (principal: Principal) => principalMay(store, principal, "connections:write");
   const authorizations = createAuthorizations({
     connected: accounts.connected,
     deploymentKey: DEPLOYMENT_KEY,
-    signInUrl: (connection) =>
-      new URL(`/connections/sign-in?connection=${connection.slug}`, config.publicUrl ?? "http://127.0.0.1").href,
+    signInUrl: (connection, principal) => signInFlow.signInUrl(connection, principal),
     mayConnect,
     bus: shared.bus,
   });
@@ -183,12 +236,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
   const changes = relayChanges(face, legacy, shared.bus);
-  const origins = originsFor(config.host, config.publicUrl);
-  const { publicUrl } = config;
-  const site = createSite({ store, keyring, limiter: shared.limiter, audit, origins, publicUrl, log, clock });
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,
     site,
+    signIn: signInFlow.routes,
     mcp: { face, modern, legacy, tokens, traffic, origins },
     readiness: {
       async problems() {

@@ -10,11 +10,13 @@ import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
 import { type Readiness, serveHealth, serveReady } from "./observe/health.ts";
+import type { SignInFlow } from "./signin/index.ts";
 
 export interface RouteParts {
   /** What Express takes as `trust proxy`: whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly site: Site;
+  readonly signIn: SignInFlow["routes"];
   readonly mcp: EndpointParts;
   readonly readiness: Readiness;
 }
@@ -22,7 +24,7 @@ export interface RouteParts {
 const PUBLIC = join(import.meta.dirname, "../public");
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, site, mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, site, signIn, mcp, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -37,6 +39,7 @@ export function mountRoutes({ trustedProxies, site, mcp, readiness }: RouteParts
   app.all("/o/:organization/mcp/:endpoint", (request, response) => serveMcp(mcp, request.params, request, response));
 
   mountPages(app, site);
+  mountSignIn(app, site, signIn);
 
   app.use(serveNotFound(site));
   app.use(serveFailure(site));
@@ -56,4 +59,18 @@ function mountPages(app: Express, site: Site): void {
   app.post("/sign-out", form, (request: Request, response: Response) => sendSignOut(site, request, response));
   app.get("/setup/:secret", guard, (request, response) => showSetup(site, request, response));
   app.post("/setup/:secret", form, (request: Request, response: Response) => sendSetup(site, request, response));
+}
+
+/** Signing in to connections. */
+function mountSignIn(app: Express, { pages }: Site, signIn: SignInFlow["routes"]): void {
+  const { guard } = pages;
+  // An answer of another site: it carries no token of ours, and nothing is done before it came back with GET.
+  const answer = [guard, express.urlencoded({ extended: false, limit: "16kb", parameterLimit: 20 })];
+  const callback = "/connections/callback{/:registration}";
+
+  app.get("/connections/authorize", guard, signIn.authorize);
+  app.get("/connections/sign-in", guard, signIn.open);
+  app.get(callback, guard, signIn.callback);
+  app.post(callback, answer, signIn.renavigate);
+  app.get("/oauth/client-metadata.json", signIn.clientMetadata);
 }

@@ -2,7 +2,7 @@
 import type { Log } from "../../adapters/contract.ts";
 import type { Origins } from "../mcp/origins.ts";
 import type { Audit } from "../observe/audit.ts";
-import { createCookies } from "../people/cookies.ts";
+import { type Cookies, createCookies } from "../people/cookies.ts";
 import { createCsrf } from "../people/csrf.ts";
 import { createOneTimeLinks, type OneTimeLinks } from "../people/one-time-links.ts";
 import { createPasswords, type Passwords } from "../people/password.ts";
@@ -15,6 +15,7 @@ import { createPages, type Pages } from "./pages.ts";
 
 export interface Site {
   readonly pages: Pages;
+  readonly cookies: Cookies;
   readonly sessions: WebSessions;
   readonly signIn: SignIn;
   readonly links: OneTimeLinks;
@@ -45,6 +46,7 @@ export function createSite({ store, keyring, limiter, audit, origins, publicUrl,
   const sessions = createWebSessions({ store, cookies, clock });
   const passwords = createPasswords();
   return {
+    cookies,
     pages: createPages({ sessions, csrf: createCsrf({ keyring, cookies, publicUrl }), origins }),
     sessions,
     signIn: createSignIn({ store, passwords, limiter, audit, log }),

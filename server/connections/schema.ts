@@ -242,12 +242,27 @@ const vault = z.discriminatedUnion("store", [
   }),
 ]);
 
+/** What may be a client id (draft-ietf-oauth-client-id-metadata-document, 3). */
+const isDocumentUrl = (url: URL): boolean =>
+  url.protocol === "https:" && url.pathname !== "/" && url.username === "" && url.password === "" && url.hash === "";
+
 export const jackfieldFile = z.strictObject({
   version,
   vault: vault.default({ store: "sql" }),
   stdio: z.enum(["allow", "deny"]).default("deny"),
   pieces: z.array(json).optional(),
   oauthApps: oauthApps.default({}),
+  /** How we become a client where the operator was not given one. */
+  signInOrder: z
+    .array(z.enum(["cimd", "dcr"]))
+    .min(1)
+    .max(2)
+    .default(["cimd", "dcr"]),
+  /** A client id metadata document that the operator hosts elsewhere, in place of our own. */
+  clientMetadataUrl: z
+    .string()
+    .refine((value) => URL.canParse(value) && isDocumentUrl(new URL(value)), "must be an https URL with a path")
+    .optional(),
   signIn: z.record(z.string(), json).optional(),
 });
 

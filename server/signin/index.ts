@@ -1,6 +1,7 @@
 /** Signing in upstream, composed: what the rest of the server sees of its flow side. */
 import type { Request, Response } from "express";
 import type { Log } from "../../adapters/contract.ts";
+import type { Registry } from "../connections/registry.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import type { Egress } from "../egress/fetch.ts";
 import type { Principal } from "../people/principal.ts";
@@ -28,6 +29,7 @@ import type { SignInPages } from "./pages.ts";
 import type { Registrations } from "./registration.ts";
 import { type Beginning, begin, type StartParts } from "./start.ts";
 import { type AccountPrincipal, createTickets } from "./ticket.ts";
+import { visibleConnection } from "./visible.ts";
 
 export type { AuthorizeStatus } from "./authorize.ts";
 export { accountPrincipal, DEPLOYMENT } from "./authorize.ts";
@@ -47,9 +49,7 @@ export interface SignInOptions {
   /** Whether the operator opened loopback to connections, with plain http. */
   readonly allowsLoopback: boolean;
   readonly hop: { readonly header: string; readonly value: string };
-  /** A served connection by its id. */
-  readonly connection: (id: string) => ServedConnection | undefined;
-  readonly find: AuthorizeParts["find"];
+  readonly registry: Pick<Registry, "connection" | "environments">;
   readonly verify: AuthorizeParts["verify"];
   readonly pages: SignInPages;
   /** Called once an account is there, e.g. to read the connection's catalogue with it. */
@@ -99,7 +99,9 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
   });
 
   const start: StartParts = { attempts, accounts, registrations, reach, app };
-  const { connection, verify, find } = options;
+  const { verify, registry } = options;
+  const connection = registry.connection;
+  const find: AuthorizeParts["find"] = (slug, asking) => visibleConnection(registry, slug, asking);
   const doors: SignInParts = { ...links, start, connection, verify, find, pages, log };
   const callback: CallbackParts = {
     attempts,
