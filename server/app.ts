@@ -222,9 +222,11 @@ export async function createApp(options: AppOptions): Promise<App> {
       sessions,
       fetchFor: egress.namedBy,
       mayConnect,
+      connected: (connection) => void catalogue.refresh(connection).catch(failedToRead),
       env,
       identity,
-      hop: { header: HOP_HEADER, value: instanceId },
+      hop,
+      log,
     }),
     stateSeal: createStateSeal(keyring, clock),
     identity,
@@ -236,6 +238,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
   const changes = relayChanges(face, legacy, shared.bus);
+  const stopCutting = shared.bus.subscribe("tokens", ({ id }) => {
+    if (typeof id === "string") traffic.cut(id);
+  });
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,
     site,
@@ -272,6 +277,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       const closed = http.listening ? new Promise<void>((resolve) => http.close(() => resolve())) : Promise.resolve();
       http.closeIdleConnections();
       changes.close();
+      stopCutting();
       stopReloading();
       stopRereading();
       await drained;

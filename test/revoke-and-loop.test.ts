@@ -31,6 +31,43 @@ describe("a token revoked by the command line beside the running server", () => 
     assert.equal((await other.listTools()).tools.length, 4);
     await Promise.all([session.close(), modern.close(), other.close()]);
   });
+
+  it("ends the streams it holds open, and no other's", async () => {
+    await using product = await startProduct();
+    const open = async (name: string) => {
+      const _meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+      };
+      const params = { notifications: { toolsListChanged: true }, _meta };
+      const response = await fetch(product.url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${await product.token({ name })}`,
+          accept: "application/json, text/event-stream",
+          "content-type": "application/json",
+          "mcp-protocol-version": "2026-07-28",
+          "mcp-method": "subscriptions/listen",
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params }),
+      });
+      const reader = response.body?.getReader();
+      assert.ok(reader);
+      await reader.read();
+      return reader;
+    };
+    const revoked = await open("revoked");
+    const kept = await open("kept");
+    await commandBeside(product, "token", "revoke", "revoked");
+    const ended = revoked.read().then(
+      ({ done }) => done,
+      () => true,
+    );
+    assert.equal(await ended, true);
+    const still = await Promise.race([kept.read().then(() => "ended"), Promise.resolve("open")]);
+    assert.equal(still, "open");
+    await kept.cancel();
+  });
 });
 
 /** Waits until a connection has a load error and returns it. */

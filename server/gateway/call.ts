@@ -224,6 +224,7 @@ const LOSES: ReadonlySet<string> = new Set([
   "upstream_died",
   "upstream_unreachable",
   "upstream_protocol",
+  "upstream_status",
 ]);
 
 function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): ToolEntry {

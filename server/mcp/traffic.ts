@@ -1,10 +1,15 @@
-/** Calls in flight, so that a server that stops lets them finish. */
+/** Calls in flight, so that a server that stops lets them finish; and open streams, so that a dead token ends them. */
+import type { ServerResponse } from "node:http";
 
 export interface Traffic {
   /** Whether new requests are turned away. */
   readonly stopping: boolean;
   /** Counts a request until the returned function is called. */
   enter(): () => void;
+  /** Notes a stream that stays open for as long as its client and its token want. */
+  stream(tokenId: string, response: ServerResponse): void;
+  /** Ends the streams of a token that is not valid any more. */
+  cut(tokenId: string): void;
   /** Turns new requests away; resolves when the last one left, or after `limitMs`. */
   stop(limitMs: number): Promise<void>;
 }
@@ -14,6 +19,7 @@ export function createTraffic(): Traffic {
   let inFlight = 0;
   let stopping = false;
   let empty: (() => void) | undefined;
+  const streams = new Map<string, Set<ServerResponse>>();
   return {
     get stopping() {
       return stopping;
@@ -27,6 +33,17 @@ export function createTraffic(): Traffic {
         inFlight -= 1;
         if (inFlight === 0) empty?.();
       };
+    },
+    stream(tokenId, response) {
+      const open = streams.get(tokenId) ?? new Set();
+      streams.set(tokenId, open.add(response));
+      response.once("close", () => {
+        open.delete(response);
+        if (open.size === 0 && streams.get(tokenId) === open) streams.delete(tokenId);
+      });
+    },
+    cut(tokenId) {
+      for (const response of streams.get(tokenId) ?? []) response.destroy();
     },
     async stop(limitMs) {
       stopping = true;
