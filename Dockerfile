@@ -20,6 +20,7 @@ COPY package.json launch.js LICENSE ./
 COPY adapters ./adapters
 COPY examples ./examples
 COPY migrations ./migrations
+COPY public ./public
 COPY server ./server
 USER node
 VOLUME ["/data"]
