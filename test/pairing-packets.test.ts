@@ -14,6 +14,7 @@ import { pairingFetch } from "../server/signin/pairing-fetch.ts";
 import { keyringOf } from "../server/vault/keyring.ts";
 import { databases, storeFor } from "./fixtures/databases.ts";
 import { type json, startPairingProvider } from "./fixtures/pairing-provider.ts";
+import { silentLog } from "./fixtures/silent-log.ts";
 import { listen } from "./fixtures/upstreams/listen.ts";
 
 const CLAIM = "b3f1c0a85e7d4d2f9a61";
@@ -188,6 +189,8 @@ test("an account of everyone may be paired by who may change connections, one's 
     packets: createPackets({ store, keyring: keyringOf(Buffer.alloc(32, 1)), clock: Date.now }),
     sessions: { use: () => Promise.reject(new Error("nothing is opened here")) },
     fetchFor: () => Promise.reject(new Error("nothing is sent here")),
+    connected: () => undefined,
+    log: silentLog,
     mayConnect: (principal) => principalMay(store, principal, "connections:write"),
     env: { SET: "x" },
     identity: { name: "jackfield", version: "0" },

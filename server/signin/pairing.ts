@@ -3,7 +3,7 @@
  * connection's configured origin only, and what comes back is sealed; local policy decides over the connection's tools
  * as before, whatever scope was granted.
  */
-import type { AdapterSession, Health, PairedTokens, Redemption } from "../../adapters/contract.ts";
+import type { AdapterSession, Health, Log, PairedTokens, Redemption } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { failureOf } from "../connections/catalogue.ts";
 import { missingOf } from "../connections/credentials.ts";
@@ -54,13 +54,14 @@ export interface PairingOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly identity: { readonly name: string; readonly version: string };
   readonly hop: { readonly header: string; readonly value: string };
-  /** Called when an account was made, before its test. */
-  readonly paired?: (connection: ServedConnection, principalKey: string) => Promise<void>;
+  readonly log: Log;
+  /** Called once an account is there, e.g. to read the connection's catalogue with it. */
+  readonly connected: (connection: ServedConnection) => void;
 }
 
 /** Makes the part that pairs. */
 export function createPairing(options: PairingOptions): Pairing {
-  const { accounts, packets, sessions, fetchFor, mayConnect, env, identity, hop } = options;
+  const { accounts, packets, fetchFor, mayConnect, env, identity, hop } = options;
 
   return {
     obstacle(connection) {
@@ -87,7 +88,6 @@ export function createPairing(options: PairingOptions): Pairing {
       const redeem = adapterFor(connection.type)?.redeemPairingCode;
       if (url === undefined || redeem === undefined) throw new JackfieldError("pairing_unavailable");
       const own = connection.subject === "user";
-      const principalKey = own ? principal.key : DEPLOYMENT_KEY;
       let claim: PacketClaim | undefined;
       const use = {
         organizationId: connection.organizationId,
@@ -124,8 +124,8 @@ export function createPairing(options: PairingOptions): Pairing {
       }
       await settle(redemption.kind);
       if (redemption.kind !== "tokens") return redemption;
-      await options.paired?.(connection, principalKey);
-      const health = await checked(sessions, connection, own ? principal.key : undefined);
+      options.connected(connection);
+      const health = await checked(options, connection, own ? principal.key : undefined);
       return { kind: "paired", scope: redemption.tokens.scope, health };
     },
   };
@@ -161,7 +161,7 @@ function newAccount(connection: ServedConnection, principal: Principal, url: URL
 
 /** The account is kept whatever this says: it was given, and the packet cannot be redeemed twice. */
 async function checked(
-  sessions: Pick<ConnectionSessions, "use">,
+  { sessions, log }: Pick<PairingOptions, "sessions" | "log">,
   connection: ServedConnection,
   principalKey: string | undefined,
 ): Promise<Health> {
@@ -169,8 +169,8 @@ async function checked(
     return await sessions.use(connection, principalKey, (session: AdapterSession) => session.check());
   } catch (error) {
     const failure = failureOf(error);
-    if (failure === undefined) throw error;
-    const { message } = failure;
-    return { state: "unhealthy", message };
+    if (failure !== undefined) return { state: "unhealthy", message: failure.message };
+    log.error({ connection: connection.slug, error }, "a paired connection could not be tested");
+    return { state: "unhealthy", message: "It could not be tested." };
   }
 }
