@@ -42,6 +42,7 @@ import { openSharedState } from "./shared-state/open.ts";
 import { createAccountClients } from "./signin/account-client.ts";
 import { createAccounts } from "./signin/accounts.ts";
 import { metadataUrlOf } from "./signin/client-metadata.ts";
+import { createSignInCredentials } from "./signin/credentials.ts";
 import { createSignInFlow } from "./signin/index.ts";
 import { createOAuthApps } from "./signin/oauth-apps.ts";
 import { createPackets } from "./signin/packets.ts";
@@ -146,6 +147,21 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   const apps = createOAuthApps(() => jackfield.oauthApps, env);
   const clients = createAccountClients({ registrations, apps });
+  const hop = { header: HOP_HEADER, value: instanceId };
+  const allowsLoopback = config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback");
+  const signIn = createSignInCredentials({
+    accounts,
+    clients,
+    keyring,
+    credentials,
+    env,
+    egress,
+    allowsLoopback,
+    hop,
+    locks: shared.locks,
+    log,
+    clock,
+  });
   const identity = { name: "jackfield", title: "Jackfield", version: VERSION };
   const sessions = createSessions({
     store,
@@ -153,9 +169,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     clock,
     fetch: egress.upstreamFetch,
     identity,
-    hop: { header: HOP_HEADER, value: instanceId },
+    hop,
     env,
     credentials,
+    credentialFor: signIn.credentialFor,
   });
   const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
   const failedToRead = (error: unknown) =>
@@ -171,7 +188,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
   });
-  const hop = { header: HOP_HEADER, value: instanceId };
   const signInFlow = createSignInFlow({
     store,
     keyring,
@@ -181,7 +197,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     apps,
     authenticationOf: (account) => clients.of(account),
     publicUrl,
-    allowsLoopback: config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback"),
+    allowsLoopback,
     hop,
     registry,
     verify: (token, ip) => tokens.verify(token, ip === undefined ? {} : { ip }),

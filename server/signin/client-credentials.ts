@@ -58,7 +58,7 @@ export function createClientCredentials(
   const first = new Map<string, Promise<Account>>();
 
   /** Tells one client from another, and gives nothing of it away. */
-  const digestOf = ({ clientId, secret = null, privateKey = null, revision = null }: Client): string =>
+  const digestOf = ({ clientId, secret = "", privateKey = "", revision = "" }: Client): string =>
     createHmac("sha256", keyring.deriveKey("minted-with"))
       .update(JSON.stringify([clientId, secret, privateKey, revision]))
       .digest("hex");

@@ -11,7 +11,7 @@ import { SealError } from "../vault/seal.ts";
 import type { AccountClients } from "./account-client.ts";
 import type { Accounts } from "./accounts.ts";
 import { isBoundTo, urlOf } from "./binding.ts";
-import { type Renewal, reasonOf } from "./refresh.ts";
+import { type Renewal, type RenewalWork, reasonOf } from "./refresh.ts";
 import { requestTokens, type TokenError } from "./token-request.ts";
 import { type Account, DEPLOYMENT_KEY, type SignInReason } from "./types.ts";
 
@@ -19,7 +19,7 @@ export interface CredentialParts {
   readonly accounts: Accounts;
   readonly clients: AccountClients;
   readonly renewal: Renewal;
-  /** Reaches what a connection names; takes the connection's URL. */
+  /** Reaches what a service names; takes the service's URL. */
   readonly named: (url: URL) => Promise<typeof fetch>;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -47,28 +47,29 @@ export function accountKeyOf(
 export function createAccountCredentials(parts: CredentialParts): AccountCredentials {
   const { accounts, clients, renewal, named, clock } = parts;
 
-  const work = (connection: ServedConnection) => ({
-    async request(account: Account) {
+  const work: RenewalWork = {
+    async request(account) {
       const refreshToken = accounts.tokens(account)?.refreshToken;
       return requestTokens({
         endpoint: account.tokenEndpoint ?? "",
         form: { grant_type: "refresh_token", refresh_token: refreshToken, resource: account.resource ?? undefined },
         client: await clients.of(account),
         issuer: account.authorizationServer,
-        fetch: await named(urlOf(connection) ?? new URL(account.boundResource)),
+        // What the operator wrote down himself stands for itself; anything else was named by the connection.
+        fetch: await named(new URL(account.oauthApp === null ? account.boundResource : (account.tokenEndpoint ?? ""))),
         clock,
       });
     },
-    async endsOn(error: TokenError, account: Account): Promise<SignInReason | undefined> {
+    async endsOn(error, account) {
       if (error.kind === "invalid_grant") return "invalid_grant";
       if (error.kind === "invalid_client" && (await clients.unknown(account))) return "invalid_client";
       return undefined;
     },
-  });
+  };
 
   /** Newer tokens, or what is still good of the old ones. */
   async function renewed(connection: ServedConnection, account: Account, refused: boolean): Promise<Account> {
-    const outcome = await renewal.renew(account, work(connection));
+    const outcome = await renewal.renew(account, work);
     if (outcome.kind === "ended") throw signInNeeded(connection, outcome.reason);
     if (outcome.kind === "renewed") return outcome.account;
     const over = account.expiresAt !== null && clock() >= account.expiresAt.getTime();

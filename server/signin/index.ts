@@ -3,7 +3,6 @@ import type { Request, Response } from "express";
 import type { Log } from "../../adapters/contract.ts";
 import type { Registry } from "../connections/registry.ts";
 import type { ServedConnection } from "../connections/types.ts";
-import type { Egress } from "../egress/fetch.ts";
 import type { Principal } from "../people/principal.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
@@ -23,9 +22,9 @@ import { urlOf } from "./binding.ts";
 import { type CallbackParts, renavigate, takeAnswer } from "./callback.ts";
 import { serveClientMetadata } from "./client-metadata.ts";
 import { type Disconnect, disconnect } from "./disconnect.ts";
-import type { DiscoveryOptions } from "./discovery.ts";
 import type { OAuthApps } from "./oauth-apps.ts";
 import type { SignInPages } from "./pages.ts";
+import { createReach, type ReachOptions } from "./reach.ts";
 import type { Registrations } from "./registration.ts";
 import { type Beginning, begin, type StartParts } from "./start.ts";
 import { type AccountPrincipal, createTickets } from "./ticket.ts";
@@ -35,10 +34,9 @@ export type { AuthorizeStatus } from "./authorize.ts";
 export { accountPrincipal, DEPLOYMENT } from "./authorize.ts";
 export type { AccountPrincipal } from "./ticket.ts";
 
-export interface SignInOptions {
+export interface SignInOptions extends ReachOptions {
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly egress: Pick<Egress, "upstreamFetch" | "namedBy">;
   readonly accounts: Accounts;
   readonly registrations: Registrations;
   readonly apps: Pick<OAuthApps, "of" | "authorizationUrl">;
@@ -46,9 +44,6 @@ export interface SignInOptions {
   readonly authenticationOf: Disconnect["authenticationOf"];
   /** Origin under which browsers reach this server, without a closing slash. */
   readonly publicUrl: () => string;
-  /** Whether the operator opened loopback to connections, with plain http. */
-  readonly allowsLoopback: boolean;
-  readonly hop: { readonly header: string; readonly value: string };
   readonly registry: Pick<Registry, "connection" | "environments">;
   readonly verify: AuthorizeParts["verify"];
   readonly pages: SignInPages;
@@ -91,12 +86,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
     if (!url) throw new TypeError(`${connection.slug} has no URL`);
     return egress.namedBy(url);
   };
-  const reach = async (connection: ServedConnection, url: URL): Promise<DiscoveryOptions> => ({
-    upstream: egress.upstreamFetch,
-    named: await egress.namedBy(url),
-    headers: { ...plainHeaders(connection), [options.hop.header]: options.hop.value },
-    allowsLoopback: options.allowsLoopback,
-  });
+  const reach = createReach(options);
 
   const start: StartParts = { attempts, accounts, registrations, reach, app };
   const { verify, registry } = options;
@@ -134,12 +124,4 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
       clientMetadata: (request, response) => serveClientMetadata(document, request, response),
     },
   };
-}
-
-/** The configured headers that are the same for everybody. */
-function plainHeaders({ config }: ServedConnection): Record<string, string> {
-  const { headers } = config;
-  if (typeof headers !== "object" || headers === null) return {};
-  const entries = Object.entries(headers).filter(([, value]) => typeof value === "string" && !value.includes("${{"));
-  return Object.fromEntries(entries);
 }

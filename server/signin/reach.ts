@@ -1,0 +1,30 @@
+/** How a connection, and what it names, is reached while signing in: without a credential. */
+import type { ServedConnection } from "../connections/types.ts";
+import type { Egress } from "../egress/fetch.ts";
+import type { DiscoveryOptions } from "./discovery.ts";
+
+export interface ReachOptions {
+  readonly egress: Pick<Egress, "upstreamFetch" | "namedBy">;
+  /** Whether the operator opened loopback to connections, with plain http. */
+  readonly allowsLoopback: boolean;
+  readonly hop: { readonly header: string; readonly value: string };
+}
+
+export type Reach = (connection: ServedConnection, url: URL) => Promise<DiscoveryOptions>;
+
+export function createReach({ egress, allowsLoopback, hop }: ReachOptions): Reach {
+  return async (connection, url) => ({
+    upstream: egress.upstreamFetch,
+    named: await egress.namedBy(url),
+    headers: { ...plainHeaders(connection), [hop.header]: hop.value },
+    allowsLoopback,
+  });
+}
+
+/** The configured headers that are the same for everybody. */
+function plainHeaders({ config }: ServedConnection): Record<string, string> {
+  const { headers } = config;
+  if (typeof headers !== "object" || headers === null) return {};
+  const entries = Object.entries(headers).filter(([, value]) => typeof value === "string" && !value.includes("${{"));
+  return Object.fromEntries(entries);
+}
