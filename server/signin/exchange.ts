@@ -5,6 +5,9 @@ import type { Flow } from "./attempts.ts";
 import { blockedIn, bounded, SignInProblem } from "./problem.ts";
 import type { RegistrationDesk, Tokens } from "./types.ts";
 
+/** Codes that say "later", not "no"; the SDK gives the first to answers that it cannot read. */
+const LATER: ReadonlySet<string> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
+
 export interface Code {
   readonly connection: Pick<ServedConnection, "label">;
   readonly flow: Flow;
@@ -75,7 +78,7 @@ async function tokenProblem(
   registrationId: string,
   error: unknown,
 ): Promise<SignInProblem> {
-  if (error instanceof OAuthError && error.code !== "server_error") {
+  if (error instanceof OAuthError && !LATER.has(error.code)) {
     if (error.code === "invalid_client") await registrations.drop(registrationId);
     const text =
       error.code === "invalid_client"
