@@ -7,6 +7,7 @@ import type { Store } from "../store/database.ts";
 import { diffCatalogue, readListed, type ToolChange } from "./catalogue-diff.ts";
 import { cleanDefinition } from "./clean-definition.ts";
 import { digestOf, sha256 } from "./digest.ts";
+import { introductionWords } from "./introduction-words.ts";
 import { ensureState } from "./memory.ts";
 import type { ServedConnection } from "./types.ts";
 
@@ -75,7 +76,7 @@ export async function storeCatalogue(
       {
         health: "healthy",
         healthCode: null,
-        healthMessage: null,
+        healthMessage: introductionWords(catalogue.introduction)?.slice(0, 2000) ?? null,
         checkedAt: now,
         catalogueAt: now,
         loadErrorCode: null,
@@ -169,6 +170,15 @@ export async function storeLoadError(
     { where: { connectionId } },
   );
   return before?.loadErrorCode !== loadErrorCode || before.loadErrorMessage !== loadErrorMessage;
+}
+
+/** Stores that a connection cannot be tested: there is no credential to do it with. */
+export async function storeUntested(store: Store, connectionId: string): Promise<void> {
+  await ensureState(store, connectionId);
+  await store.models.connectionStates.update(
+    { health: "untested", healthCode: null, healthMessage: null },
+    { where: { connectionId, health: ["healthy", "unhealthy"] } },
+  );
 }
 
 /** Patterns of a person over upstream names, e.g. of `connection review --accept`. @throws GlobError */

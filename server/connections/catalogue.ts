@@ -12,7 +12,13 @@ import {
 import { JackfieldError } from "../errors.ts";
 import type { Bus, Locks } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
-import { type ListedCatalogue, type StoredChange, storeCatalogue, storeLoadError } from "./catalogue-store.ts";
+import {
+  type ListedCatalogue,
+  type StoredChange,
+  storeCatalogue,
+  storeLoadError,
+  storeUntested,
+} from "./catalogue-store.ts";
 import type { Registry } from "./registry.ts";
 import type { ConnectionSessions } from "./sessions.ts";
 import type { ServedConnection } from "./types.ts";
@@ -50,13 +56,17 @@ export interface CatalogueOptions {
   log: Log;
   /** Milliseconds since the epoch. */
   clock?: () => number;
+  /** Milliseconds between two readings of a connection, by whichever process. */
+  everyMs?: number;
 }
 
 export function createCatalogue(options: CatalogueOptions): Catalogue {
-  const { store, bus, locks, registry, sessions, log, clock = Date.now } = options;
+  const { store, bus, locks, registry, sessions, log, clock = Date.now, everyMs = REFRESH_EVERY_MS } = options;
   const timers = new Map<string, NodeJS.Timeout>();
   const waiting: string[] = [];
   const reading = new Map<string, Promise<unknown>>();
+  /** Connections that are read for a reason of their own, not only because it is time again. */
+  const wanted = new Set<string>();
   /** How each connection was configured when it was last planned. */
   const seen = new Map<string, string>();
   /** Called when a connection that was served at the start has been read, or is gone. */
@@ -86,9 +96,11 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     return result;
   };
 
-  const plan = (id: string, inMs: number): void => {
+  /** @param routine whether it may be left out where another process has just done it */
+  const plan = (id: string, inMs: number, routine = false): void => {
     if (closed) return;
     clearTimeout(timers.get(id));
+    if (!routine) wanted.add(id);
     const timer = setTimeout(() => {
       timers.delete(id);
       if (!waiting.includes(id)) waiting.push(id);
@@ -113,16 +125,23 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     }
   };
 
-  /** One process at a time; where another one is at it, its result arrives over the bus. */
+  /** One process at a time; where another one is at it, or was a moment ago, its result arrives over the bus. */
   const inBackground = async (id: string): Promise<void> => {
     const connection = registry.connection(id);
-    if (connection === undefined || !canBeLoaded(connection)) return;
-    let next = REFRESH_EVERY_MS;
+    const routine = !wanted.delete(id);
+    if (connection === undefined) return;
+    let next = everyMs;
     try {
+      if (!canBeLoaded(connection)) {
+        await storeUntested(store, id);
+        return;
+      }
       const release = locks && (await locks.acquire(`catalogue:${id}`, { ttlMs: LOCK_MS, waitMs: 0 }));
       if (locks === undefined || release !== undefined) {
         try {
-          if (!(await refresh(connection)).ok) next = RETRY_FAILED_MS;
+          const early = routine ? await earlyBy(id, everyMs) : 0;
+          if (early > 0) next = early;
+          else if (!(await refresh(connection)).ok) next = Math.min(RETRY_FAILED_MS, everyMs);
         } finally {
           await release?.();
         }
@@ -132,7 +151,14 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       if (!closed) log.error({ connection: connection.slug, reason: String(error) }, "a catalogue could not be stored");
     }
     // Up to a fifth later, so that connections and replicas spread out.
-    if (!timers.has(id)) plan(id, next * (1 + Math.random() / 5));
+    if (!timers.has(id)) plan(id, next * (1 + Math.random() / 5), true);
+  };
+
+  /** Milliseconds until it is time for the next routine reading, whichever process did the last one. */
+  const earlyBy = async (connectionId: string, afterMs: number): Promise<number> => {
+    const state = await store.models.connectionStates.findByPk(connectionId);
+    const due = state?.loadErrorCode == null ? afterMs : Math.min(RETRY_FAILED_MS, afterMs);
+    return state?.checkedAt == null ? 0 : state.checkedAt.getTime() + due - clock();
   };
 
   /** Connections that are new, or configured differently, are read at once. */
@@ -150,6 +176,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     for (const id of seen.keys()) {
       if (ids.has(id)) continue;
       seen.delete(id);
+      wanted.delete(id);
       clearTimeout(timers.get(id));
       timers.delete(id);
       firstTime.get(id)?.();

@@ -5,29 +5,19 @@
  * own): a changed configuration never uses a session of the old one. It is opened on first use, by one opener for all
  * who wait, and closed when nobody used it for a while.
  */
-import {
-  type AdapterContext,
-  type AdapterSession,
-  type Change,
-  type Log,
-  UpstreamError,
-} from "../../adapters/contract.ts";
-import { adapterFor } from "../../adapters/index.ts";
+import { type AdapterContext, type AdapterSession, type Change, UpstreamError } from "../../adapters/contract.ts";
 import { JackfieldError } from "../errors.ts";
 import type { Store } from "../store/database.ts";
 import { createBackOff } from "./back-off.ts";
-import { credentialOf, missingOf, openConfig } from "./credentials.ts";
+import { credentialOf } from "./credentials.ts";
 import { digestOf } from "./digest.ts";
-import { ALWAYS_SET } from "./environment.ts";
-import { envReferences } from "./file-secrets.ts";
 import { connectionMemory } from "./memory.ts";
-import { createScrubber, type Scrubber, scrubbedSession, secretOf } from "./scrub.ts";
+import { type OpeningParts, openSession } from "./open-session.ts";
 import type { StoredCredentials } from "./stored-credentials.ts";
 import type { ServedConnection } from "./types.ts";
 
 const IDLE_MS = 10 * 60_000;
 const SWEEP_MS = 30_000;
-const OPEN_TIMEOUT_MS = 60_000;
 
 export interface ConnectionSessions {
   /**
@@ -50,21 +40,12 @@ export interface ConnectionSessions {
   close(): Promise<void>;
 }
 
-export interface SessionsOptions {
+export interface SessionsOptions extends OpeningParts {
   store: Store;
-  /** Guarded way out. */
-  fetch: typeof globalThis.fetch;
-  /** Where `${env:NAME}` is looked up. */
-  env: Readonly<Record<string, string | undefined>>;
   /** Where tokens and keys are looked up by name. */
   credentials: Pick<StoredCredentials, "find">;
   /** The credential of a connection that is signed in to, or mints its own tokens. */
   credentialFor?: (connection: ServedConnection, principalKey: string | undefined) => AdapterContext["credential"];
-  identity: { readonly name: string; readonly version: string };
-  hop: { readonly header: string; readonly value: string };
-  log: Log;
-  /** Milliseconds since the epoch. */
-  clock?: () => number;
   idleMs?: number;
 }
 
@@ -96,8 +77,14 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
     digest: string,
   ): Pooled => {
     const abort = new AbortController();
-    const opened = openSession(options, connection, principalKey, abort, (change) => {
-      for (const listener of listeners) listener({ connection, change });
+    const opened = openSession(options, {
+      connection,
+      credential: credentialGetter(options, connection, principalKey),
+      memory: connectionMemory(options.store, connection.id),
+      abort,
+      changed: (change) => {
+        for (const listener of listeners) listener({ connection, change });
+      },
     });
     const pooled: Pooled = {
       connection,
@@ -213,90 +200,15 @@ function sessionDigest(connection: ServedConnection): string {
   return digestOf({ type, config, auth, credential, credentialRevision, subject, asks });
 }
 
-async function openSession(
-  options: SessionsOptions,
-  connection: ServedConnection,
-  principalKey: string | undefined,
-  abort: AbortController,
-  changed: (change: Change) => void,
-): Promise<AdapterSession> {
-  const { store, fetch, env, identity, hop, log, clock = Date.now } = options;
-  const scrubber = createScrubber();
-  const adapter = adapterFor(connection.type);
-  if (adapter === undefined) {
-    throw new UpstreamError("upstream_protocol", `Connections of type ${connection.type} are not served yet.`, {
-      processed: "no",
-    });
-  }
-  const missing = missingOf(connection, env);
-  if (missing !== undefined) throw new JackfieldError("missing_variable", { text: `Missing ${missing}` });
-  const credential = credentialGetter(options, connection, principalKey, scrubber);
-  // Asked now as well, so that a missing one is told as such and not as what the service makes of it.
-  await credential();
-  for (const secret of secretsOfCommand(connection, env)) scrubber.learn(secret);
-  const timer = setTimeout(() => abort.abort(), OPEN_TIMEOUT_MS);
-  const late = new Promise<never>((_resolve, reject) => {
-    abort.signal.addEventListener("abort", () =>
-      reject(new UpstreamError("upstream_timeout", "The service did not open in time.", { processed: "no" })),
-    );
-  });
-  const opening = adapter.open({
-    connection: { id: connection.id, slug: connection.slug },
-    config: openConfig(connection, env),
-    credential,
-    fetch,
-    log,
-    clock,
-    signal: abort.signal,
-    memory: connectionMemory(store, connection.id),
-    identity,
-    hop,
-  });
-  try {
-    const session = scrubbedSession(await Promise.race([opening, late]), scrubber);
-    session.onChange?.(changed);
-    return session;
-  } catch (error) {
-    abort.abort();
-    // One that opens after its time is over belongs to nobody.
-    opening.then(
-      (session) => session.close(),
-      (reason: unknown) => {
-        const text = scrubber.text(String(reason));
-        log.debug({ connection: connection.slug, reason: text }, "a session did not open");
-      },
-    );
-    throw scrubber.error(error);
-  } finally {
-    clearTimeout(timer);
-    late.catch(() => undefined);
-  }
-}
-
-/** The getter that the adapter gets; what it hands out is taken out of all that the service says. */
 function credentialGetter(
   { env, credentials, credentialFor }: SessionsOptions,
   connection: ServedConnection,
   principalKey: string | undefined,
-  scrubber: Scrubber,
 ): AdapterContext["credential"] {
   const { method } = connection.auth;
-  const signedIn = method === "oauth" || method === "client_credentials";
-  if (signedIn && credentialFor === undefined) throw new JackfieldError("authorization_required");
-  const get =
-    signedIn && credentialFor !== undefined
-      ? credentialFor(connection, principalKey)
-      : credentialOf(connection, { env, credentials });
-  return async (refused) => {
-    const credential = await get(refused);
-    if (credential !== undefined) scrubber.learn(secretOf(credential));
-    return credential;
+  if (method !== "oauth" && method !== "client_credentials") return credentialOf(connection, { env, credentials });
+  if (credentialFor !== undefined) return credentialFor(connection, principalKey);
+  return async () => {
+    throw new JackfieldError("authorization_required");
   };
-}
-
-/** What the environment of a command got from variables of ours. */
-function secretsOfCommand({ config }: ServedConnection, env: SessionsOptions["env"]): string[] {
-  const own = typeof config["env"] === "object" && config["env"] !== null ? Object.values(config["env"]) : [];
-  const named = own.flatMap((value) => (typeof value === "string" ? envReferences(value) : []));
-  return named.filter((name) => !ALWAYS_SET.includes(name)).flatMap((name) => env[name] ?? []);
 }
