@@ -49,7 +49,6 @@ import { createPackets } from "./signin/packets.ts";
 import { createPairing } from "./signin/pairing.ts";
 import { createRegistrations } from "./signin/registration.ts";
 import { staticClients } from "./signin/static-client.ts";
-import { DEPLOYMENT_KEY } from "./signin/types.ts";
 import { openStore, type Store } from "./store/database.ts";
 import { instanceIdOf } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
@@ -208,8 +207,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   const mayConnect = (principal: Principal) => principalMay(store, principal, "connections:write");
   const authorizations = createAuthorizations({
-    connected: accounts.connected,
-    deploymentKey: DEPLOYMENT_KEY,
+    connected: signIn.connected,
+    settled: signIn.settled,
     signInUrl: (connection, principal) => signInFlow.signInUrl(connection, principal),
     mayConnect,
     bus: shared.bus,

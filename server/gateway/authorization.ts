@@ -3,6 +3,7 @@
  * section 7, Accounts). Asking changes nothing: no attempt is made until a browser opens the link.
  */
 import type { ServedConnection } from "../connections/types.ts";
+import type { JackfieldError } from "../errors.ts";
 import type { Principal } from "../people/principal.ts";
 import type { Bus } from "../shared-state/contract.ts";
 
@@ -15,61 +16,57 @@ export interface AuthorizationNeed {
 }
 
 export interface Authorizations {
-  /** Undefined where the connection can be used by this caller as far as we know. */
-  need(connection: ServedConnection, principal: Principal): Promise<AuthorizationNeed | undefined>;
+  /**
+   * Undefined where the connection can be used by this caller as far as we know.
+   * @param refusal `authorization_required` of a call that found out better: then there is always a need
+   */
+  need(
+    connection: ServedConnection,
+    principal: Principal,
+    refusal?: JackfieldError,
+  ): Promise<AuthorizationNeed | undefined>;
   /** Resolves with whether the account is there, at the latest after `ms`. */
   arrival(connection: ServedConnection, principal: Principal, signal: AbortSignal, ms: number): Promise<boolean>;
 }
 
 export interface AuthorizationParts {
-  /** Whether an account is connected; answered from memory where known. */
-  readonly connected: (connectionId: string, principalKey: string) => Promise<boolean>;
-  /** Principal key of the deployment's own accounts. */
-  readonly deploymentKey: string;
+  /** Whether there is an account that the connection can use; answered from memory where known. */
+  readonly connected: (connection: ServedConnection, principalKey: string) => Promise<boolean>;
+  /** The same, and the service has not asked for more since. */
+  readonly settled: (connection: ServedConnection, principalKey: string) => Promise<boolean>;
   readonly signInUrl: (connection: ServedConnection, principal: Principal) => string;
   /** Whether this principal may sign connections in that are not its own (`connections:write`). */
   readonly mayConnect: (principal: Principal) => Promise<boolean>;
   readonly bus: Bus;
 }
 
-/** Whose account of a connection a principal uses. */
-export function accountKey(connection: ServedConnection, principal: Principal, deploymentKey: string): string {
-  return connection.subject === "user" ? principal.key : deploymentKey;
-}
-
 /** Makes the part that tells what is missing. */
 export function createAuthorizations(parts: AuthorizationParts): Authorizations {
-  const { connected, deploymentKey, signInUrl, mayConnect, bus } = parts;
+  const { connected, settled, signInUrl, mayConnect, bus } = parts;
   return {
-    async need(connection, principal) {
+    async need(connection, principal, refusal) {
       if (connection.auth.method !== "oauth") {
+        if (refusal) return { text: refusal.message };
         if (connection.state !== "needsAuthorization") return undefined;
         return {
           text: `${connection.label} has no credential yet. An administrator sets it: credential set ${connection.credential ?? connection.slug}.`,
         };
       }
-      if (await connected(connection.id, accountKey(connection, principal, deploymentKey))) return undefined;
-      if (connection.subject === "user") {
-        const url = signInUrl(connection, principal);
+      if (!refusal && (await connected(connection, principal.key))) return undefined;
+      const own = connection.subject === "user";
+      const why = refusal?.message ?? `${connection.label} ${own ? "needs a sign-in first" : "is not signed in"}.`;
+      if (!own && !(await mayConnect(principal))) {
         return {
-          url,
-          text: `${connection.label} needs a sign-in first. Open ${url} in a browser, sign in, then call again.`,
+          text: `${why} Someone who may change connections (an administrator) must sign in to it first.`,
         };
       }
-      if (await mayConnect(principal)) {
-        const url = signInUrl(connection, principal);
-        return {
-          url,
-          text: `${connection.label} is not signed in. Open ${url} in a browser, sign in for everyone who uses it, then call again.`,
-        };
-      }
-      return {
-        text: `${connection.label} is not signed in. Someone who may change connections (an administrator) must sign in to it first.`,
-      };
+      const url = signInUrl(connection, principal);
+      const forWhom = own ? "" : " for everyone who uses it";
+      return { url, text: `${why} Open ${url} in a browser, sign in${forWhom}, then call again.` };
     },
     async arrival(connection, principal, signal, ms) {
-      const key = accountKey(connection, principal, deploymentKey);
-      if (await connected(connection.id, key)) return true;
+      const arrived = () => settled(connection, principal.key);
+      if (await arrived()) return true;
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer);
@@ -80,11 +77,14 @@ export function createAuthorizations(parts: AuthorizationParts): Authorizations 
         const timer = setTimeout(end, ms);
         const unsubscribe = bus.subscribe("accounts", ({ connectionId }) => {
           // An empty message: one may have been lost. The store decides either way.
-          if (connectionId === undefined || connectionId === connection.id) end();
+          if (connectionId !== undefined && connectionId !== connection.id) return;
+          arrived().then((there) => {
+            if (there) end();
+          }, end);
         });
         signal.addEventListener("abort", end, { once: true });
       });
-      return connected(connection.id, key);
+      return arrived();
     },
   };
 }

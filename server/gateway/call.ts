@@ -184,7 +184,7 @@ async function run(
       throw error;
     }
     const need = isAuthorizationRequired(error)
-      ? await gateway.authorizations.need(connection, call.caller.principal)
+      ? await gateway.authorizations.need(connection, call.caller.principal, error)
       : undefined;
     if (need) {
       // The account ended during the call: the service refused the credential, so it did not act.
@@ -208,7 +208,7 @@ async function run(
   }
 }
 
-function isAuthorizationRequired(error: unknown): boolean {
+function isAuthorizationRequired(error: unknown): error is JackfieldError {
   return error instanceof JackfieldError && error.code === "authorization_required";
 }
 

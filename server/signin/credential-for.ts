@@ -34,6 +34,8 @@ export interface AccountCredentials {
   credentialFor(connection: ServedConnection, principalKey: string | undefined): AdapterContext["credential"];
   /** Whether the principal's account can be used at the connection as it is now; from memory where known. */
   connected(connection: ServedConnection, principalKey: string | undefined): Promise<boolean>;
+  /** The same, and the service has not asked for further scopes since. */
+  settled(connection: ServedConnection, principalKey: string | undefined): Promise<boolean>;
 }
 
 /** Whose account a principal uses at a connection; undefined where only single users have one. */
@@ -114,6 +116,11 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
     return hopeless ? end(connection, account, "refused") : renewed(connection, account, true);
   }
 
+  async function known(connection: ServedConnection, principalKey: string | undefined): Promise<Account | undefined> {
+    const key = accountKeyOf(connection, principalKey);
+    return key === undefined ? undefined : accounts.recent(connection.id, key);
+  }
+
   async function current(connection: ServedConnection, key: string): Promise<Account> {
     const account = usable(connection, await accounts.recent(connection.id, key));
     const now = clock();
@@ -135,8 +142,11 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
       };
     },
     async connected(connection, principalKey) {
-      const key = accountKeyOf(connection, principalKey);
-      return key !== undefined && obstacle(connection, await accounts.recent(connection.id, key)) === undefined;
+      return obstacle(connection, await known(connection, principalKey)) === undefined;
+    },
+    async settled(connection, principalKey) {
+      const account = await known(connection, principalKey);
+      return obstacle(connection, account) === undefined && account?.scopesWanted === null;
     },
   };
 }

@@ -29,6 +29,8 @@ export interface SignInCredentials {
   credentialFor(connection: ServedConnection, principalKey: string | undefined): AdapterContext["credential"];
   /** Whether an account is there that the connection can use as it is configured now; from memory where known. */
   connected(connection: ServedConnection, principalKey: string | undefined): Promise<boolean>;
+  /** The same, and the service has not asked for further scopes since. */
+  settled(connection: ServedConnection, principalKey: string | undefined): Promise<boolean>;
 }
 
 export function createSignInCredentials(options: SignInCredentialsOptions): SignInCredentials {
@@ -50,5 +52,6 @@ export function createSignInCredentials(options: SignInCredentialsOptions): Sign
         ? minted(connection)
         : signedIn.credentialFor(connection, principalKey),
     connected: signedIn.connected,
+    settled: signedIn.settled,
   };
 }
