@@ -13,8 +13,15 @@ const MAX_WORDS = 500;
 
 /** The proxy had no credential to send, so nothing went upstream; thrown by `AdapterContext.credential`. */
 export type NoCredential = Error & {
-  readonly code: "authorization_required" | "missing_variable" | "credential_unreadable";
+  readonly code: (typeof NO_CREDENTIAL)[number];
 };
+
+const NO_CREDENTIAL = [
+  "authorization_required",
+  "missing_variable",
+  "credential_unreadable",
+  "vault_unavailable",
+] as const;
 
 /** Turns whatever was thrown into the error of the contract; those of the contract pass unchanged. */
 export function failureOf(error: unknown): UpstreamError | UpstreamRpcError | NoCredential {
@@ -34,7 +41,7 @@ export function failureOf(error: unknown): UpstreamError | UpstreamRpcError | No
 function isNoCredential(error: unknown): error is NoCredential {
   if (!(error instanceof Error)) return false;
   const code = member(error, "code");
-  return code === "authorization_required" || code === "missing_variable" || code === "credential_unreadable";
+  return NO_CREDENTIAL.some((known) => known === code);
 }
 
 /** Whether the upstream proved that it knows our session no more, so that the refused request may be sent again. */
