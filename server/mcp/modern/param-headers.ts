@@ -17,7 +17,7 @@ export function paramHeaderProblem(
   headers: IncomingHttpHeaders,
 ): string | undefined {
   const entry = typeof params["name"] === "string" ? caller.toolset.byName.get(params["name"]) : undefined;
-  if (!entry || entry.tool.state !== "approved") return undefined;
+  if (entry?.tool.state !== "approved") return undefined;
   const args = isObject(params["arguments"]) ? params["arguments"] : {};
   for (const { header, path } of declarations(entry.listed.inputSchema)) {
     const name = `Mcp-Param-${header}`;
