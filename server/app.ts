@@ -32,6 +32,9 @@ import { createModernFace } from "./mcp/modern/serve.ts";
 import { createNotifier } from "./mcp/notifier.ts";
 import { originsFor } from "./mcp/origins.ts";
 import { createTraffic } from "./mcp/traffic.ts";
+import { createAuthorizationServer } from "./oauth/authorization-server.ts";
+import { peopleDoor } from "./oauth/people-door.ts";
+import { settingsOf } from "./oauth/settings.ts";
 import { createAudit } from "./observe/audit.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
@@ -67,6 +70,8 @@ export interface AppOptions {
   readonly timeouts?: Gateway["timeouts"];
   /** Milliseconds a parked question waits for its answer. */
   readonly parkedMs?: number;
+  /** What fetches the metadata documents of clients; by default guarded, and public addresses only. */
+  readonly fetchDocument?: typeof globalThis.fetch;
 }
 
 export interface App {
@@ -192,6 +197,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     keyring,
     egress,
     accounts,
+    settled: signIn.settled,
     registrations,
     apps,
     authenticationOf: (account) => clients.of(account),
@@ -249,6 +255,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
   };
+  const oauth = createAuthorizationServer({
+    store,
+    keyring,
+    shared,
+    registry,
+    audit,
+    log,
+    clock,
+    pages: site.pages,
+    settings: settingsOf(jackfield.oauth),
+    origin: publicUrl,
+    fetch: options.fetchDocument ?? egress.strangerFetch,
+    toolsets: face.toolsets,
+  });
   const traffic = createTraffic();
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
@@ -260,7 +280,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     trustedProxies: config.trustedProxies,
     site,
     signIn: signInFlow.routes,
-    mcp: { face, modern, legacy, tokens, traffic, origins },
+    oauth,
+    mcp: { face, modern, legacy, tokens, people: peopleDoor(oauth), traffic, origins },
     readiness: {
       async problems() {
         const reachable = await store.ping().then(
@@ -284,6 +305,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async listen() {
       const { address, port } = await listening(http, config);
       listeners.push({ host: address, port, own: true });
+      oauth.start();
       return { url: new URL("/mcp", publicOrigin(config, port)).href };
     },
     reload: publish,
@@ -310,6 +332,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       accounts.close();
       credentials.close();
       registry.close();
+      await oauth.close();
       await tokens.close();
       await audit.close();
       await egress.close();

@@ -9,6 +9,9 @@ import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
 import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
+import { type AuthorizationServer, serveResourceDocument } from "./oauth/authorization-server.ts";
+import { serveAuthorize, serveLibrary, serveRegistration, serveRevocation, serveToken } from "./oauth/endpoints.ts";
+import { sendConsent, showConsent } from "./oauth/interaction.ts";
 import { type Readiness, serveHealth, serveReady } from "./observe/health.ts";
 import type { SignInFlow } from "./signin/index.ts";
 
@@ -17,6 +20,7 @@ export interface RouteParts {
   readonly trustedProxies: readonly string[];
   readonly site: Site;
   readonly signIn: SignInFlow["routes"];
+  readonly oauth: AuthorizationServer;
   readonly mcp: EndpointParts;
   readonly readiness: Readiness;
 }
@@ -24,7 +28,7 @@ export interface RouteParts {
 const PUBLIC = join(import.meta.dirname, "../public");
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, site, signIn, mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, site, signIn, oauth, mcp, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -38,12 +42,38 @@ export function mountRoutes({ trustedProxies, site, signIn, mcp, readiness }: Ro
   app.all("/o/:organization/mcp", (request, response) => serveMcp(mcp, request.params, request, response));
   app.all("/o/:organization/mcp/:endpoint", (request, response) => serveMcp(mcp, request.params, request, response));
 
+  mountOAuth(app, site, oauth);
   mountPages(app, site);
   mountSignIn(app, site, signIn);
 
   app.use(serveNotFound(site));
   app.use(serveFailure(site));
   return app;
+}
+
+/** Our authorization server, and what leads clients to it. */
+function mountOAuth(app: Express, site: Site, oauth: AuthorizationServer): void {
+  const { guard, checkForm } = site.pages;
+  const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 200 }), checkForm];
+  const { endpoints, interaction } = oauth;
+
+  app.get("/.well-known/oauth-protected-resource{/*path}", guard, (request, response, next) => {
+    if (!serveResourceDocument(oauth, request, response)) next();
+  });
+  // The issuer has no path, so that these stand at the root and nowhere else (RFC 8414 section 3).
+  const library = (request: Request, response: Response) => serveLibrary(endpoints, request, response);
+  app.all("/.well-known/oauth-authorization-server", guard, library);
+  app.all("/.well-known/openid-configuration", guard, library);
+  app.all("/oauth/jwks", guard, library);
+  app.get("/oauth/authorize", guard, (request, response) => serveAuthorize(endpoints, request, response));
+  app.get("/oauth/authorize/:uid", guard, library);
+  app.all("/oauth/register", guard, (request, response) => serveRegistration(endpoints, request, response));
+  app.all("/oauth/token", guard, (request, response) => serveToken(endpoints, request, response));
+  app.all("/oauth/revoke", guard, (request, response) => serveRevocation(endpoints, request, response));
+  app.get("/oauth/interaction/:uid", guard, (request, response) => showConsent(interaction, request, response));
+  app.post("/oauth/interaction/:uid", form, (request: Request, response: Response) =>
+    sendConsent(interaction, request, response),
+  );
 }
 
 /** The pages, and the files that they are made of. */

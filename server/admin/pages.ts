@@ -7,7 +7,7 @@ import { CSRF_FIELD, type Csrf } from "../people/csrf.ts";
 import type { SignedIn, WebSessions } from "../people/web-sessions.ts";
 import { setPageHeaders } from "./headers.ts";
 
-export type View = "home" | "message" | "setup" | "sign-in" | "sign-out";
+export type View = "consent" | "home" | "message" | "setup" | "sign-in" | "sign-out";
 
 export interface Page {
   /** Of the views, one file each in `views/`. */
@@ -18,6 +18,8 @@ export interface Page {
   data: object;
   /** Default 200. */
   status?: number;
+  /** Whether the page needs more width than a form does. */
+  wide?: boolean;
   /** Whether answers to the page's forms may redirect to another site; default `own`. */
   forms?: "own" | "away";
 }
@@ -65,13 +67,13 @@ export interface PagesOptions {
 export function createPages({ sessions, csrf, origins }: PagesOptions): Pages {
   const eta = new Eta({ views: join(import.meta.dirname, "views"), cache: true });
 
-  function render(response: Response, { view, title, data, status = 200, forms = "own" }: Page): void {
+  function render(response: Response, { view, title, data, status = 200, forms = "own", wide = false }: Page): void {
     setPageHeaders(response, forms);
     const host = response.req.get("host") ?? "";
     response
       .status(status)
       .type("html")
-      .send(eta.render(`./${view}`, { ...data, title, host }));
+      .send(eta.render(`./${view}`, { ...data, title, host, wide }));
   }
 
   function renderMessage(response: Response, { status, title, text, action, details }: Message): void {

@@ -246,8 +246,18 @@ const vault = z.discriminatedUnion("store", [
 const isDocumentUrl = (url: URL): boolean =>
   url.protocol === "https:" && url.pathname !== "/" && url.username === "" && url.password === "" && url.hash === "";
 
+/** Our own authorization server, through which people sign their clients in. */
+const oauth = z.strictObject({
+  registration: z.enum(["open", "off"]).default("open"),
+  redirects: z.enum(["open", "known-hosts", "loopback-only"]).default("open"),
+  clientDocuments: z.enum(["auto", "on", "off"]).default("auto"),
+  accessTokenMinutes: z.number().int().min(5).max(1440).default(60),
+  refreshGraceSeconds: z.number().int().min(0).max(600).default(120),
+});
+
 export const jackfieldFile = z.strictObject({
   version,
+  oauth: oauth.prefault({}),
   vault: vault.default({ store: "sql" }),
   stdio: z.enum(["allow", "deny"]).default("deny"),
   pieces: z.array(json).optional(),

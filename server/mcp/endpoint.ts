@@ -6,10 +6,12 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import type { Request } from "express";
+import type { ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
 import type { GatewayCaller } from "../gateway/caller.ts";
 import type { AgentTokens } from "../people/agent-tokens.ts";
 import type { Principal } from "../people/principal.ts";
+import { allowPage, answerPreflight } from "./cross-origin.ts";
 import type { Face } from "./face.ts";
 import { calledThrough, cameThrough } from "./hops.ts";
 import { readJson, refuse, requestId } from "./http.ts";
@@ -23,8 +25,24 @@ export interface EndpointParts {
   readonly modern: ModernFace;
   readonly legacy: LegacyFace;
   readonly tokens: AgentTokens;
+  readonly people: PeopleDoor;
   readonly origins: Origins;
   readonly traffic: Traffic;
+}
+
+/** How people come in: with tokens of our authorization server. */
+export interface PeopleDoor {
+  /** Undefined where the token is none, has ended or is for another endpoint. */
+  verify(
+    token: string,
+    endpoint: ServedEndpoint | undefined,
+  ): Promise<{ readonly principal: Principal; readonly mayUse: boolean } | undefined>;
+  /** The value of `WWW-Authenticate`; it leads to the sign-in where the endpoint has one. */
+  challenge(
+    endpoint: ServedEndpoint | undefined,
+    request: Request,
+    error?: "invalid_token" | "insufficient_scope",
+  ): string;
 }
 
 /** Which endpoint a URL names; undefined parts mean the defaults. */
@@ -62,18 +80,23 @@ async function serve(
   if (parts.traffic.stopping) return refuse(response, "stopping", { headers: { connection: "close" } });
   if (refusedHost(origins, request)) return refuse(response, "host_refused");
   if (refusedOrigin(origins, request)) return refuse(response, "origin_refused");
+  allowPage(request, response);
+  if (request.method === "OPTIONS") return answerPreflight(response);
   if (!["POST", "GET", "DELETE"].includes(request.method ?? "")) {
     return refuse(response, "method_not_allowed", { headers: { allow: "GET, POST, DELETE" } });
   }
   // Before the token: whoever loops should learn that it does, not that it may not.
   if (cameThrough(face.instanceId, request)) return refuse(response, "loop_detected");
-  const principal = await authenticate(parts, request, response);
+  const found = face.registry.endpoint(address.organization, address.endpoint);
+  const principal = await authenticate(parts, found?.endpoint, request, response);
   if (!principal) return;
-  const caller = callerFor(parts, address, principal, request);
+  const caller = callerFor(parts, found, principal, request);
   // A caller that may not use an endpoint gets the answer of one that does not exist.
   if (!caller) return refuse(response, "not_found");
   if (principal.scopes.size === 0)
-    return refuse(response, "scope_missing", { headers: challenge('error="insufficient_scope"') });
+    return refuse(response, "scope_missing", {
+      headers: { "www-authenticate": parts.people.challenge(found?.endpoint, request, "insufficient_scope") },
+    });
 
   const body = request.method === "POST" ? await readJson(request) : undefined;
   if (calledThrough(face.instanceId, body)) return refuse(response, "loop_detected", { id: requestId(body) });
@@ -96,37 +119,38 @@ async function serve(
   face.log.debug({ method: request.method, status: response.statusCode, era: route.kind }, "request");
 }
 
-/** The principal behind the bearer token; where there is none the 401 has been sent. */
+/** The principal behind the bearer token; where there is none the answer has been sent. */
 async function authenticate(
-  parts: EndpointParts,
+  { tokens, people }: EndpointParts,
+  endpoint: ServedEndpoint | undefined,
   request: Request,
   response: ServerResponse,
 ): Promise<Principal | undefined> {
   const { authorization } = request.headers;
   if (authorization === undefined) {
-    refuse(response, "token_missing", { headers: challenge() });
+    refuse(response, "token_missing", { headers: { "www-authenticate": people.challenge(endpoint, request) } });
     return undefined;
   }
   const token = BEARER.exec(authorization)?.[1];
   const { ip } = request;
-  const principal = token === undefined ? undefined : await parts.tokens.verify(token, ip === undefined ? {} : { ip });
-  if (!principal) refuse(response, "token_invalid", { headers: challenge('error="invalid_token"') });
-  return principal;
-}
-
-/** RFC 6750 section 3. */
-function challenge(parameters?: string): Record<string, string> {
-  return { "www-authenticate": `Bearer realm="jackfield"${parameters ? `, ${parameters}` : ""}` };
+  const agent = token === undefined ? undefined : await tokens.verify(token, ip === undefined ? {} : { ip });
+  if (agent) return agent;
+  const person = token === undefined ? undefined : await people.verify(token, endpoint);
+  if (person?.mayUse) return person.principal;
+  if (person) refuse(response, "not_found");
+  else {
+    const challenge = people.challenge(endpoint, request, "invalid_token");
+    refuse(response, "token_invalid", { headers: { "www-authenticate": challenge } });
+  }
+  return undefined;
 }
 
 function callerFor(
-  parts: EndpointParts,
-  address: Address,
+  { face }: EndpointParts,
+  found: { endpoint: ServedEndpoint; environment: ServedEnvironment } | undefined,
   principal: Principal,
   request: IncomingMessage,
 ): Omit<GatewayCaller, "era"> | undefined {
-  const { registry, toolsets } = parts.face;
-  const found = registry.endpoint(address.organization, address.endpoint);
   if (!found || found.endpoint.organizationId !== principal.organizationId) return undefined;
   const { endpoint, environment } = found;
   if (!principal.endpointIds.includes(endpoint.id)) return undefined;
@@ -137,7 +161,7 @@ function callerFor(
     principal,
     endpoint,
     environment,
-    toolset: toolsets.for(environment, endpoint),
+    toolset: face.toolsets.for(environment, endpoint),
     holderKey: createHash("sha256").update(`${principal.key}|${principal.clientKey}`).digest("hex"),
     ...(traceId ? { traceId } : {}),
   };

@@ -6,6 +6,11 @@ export interface Origins {
   readonly hosts: ReadonlySet<string> | undefined;
   /** Host names whose pages may call, without port. */
   readonly pages: ReadonlySet<string>;
+  /**
+   * Host name at which any page may call: the public one over https. No name can be rebound to it, because its
+   * certificate would not fit, and no call carries a cookie; clients in browsers could not work otherwise.
+   */
+  readonly open: string | undefined;
 }
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
@@ -17,9 +22,11 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 export function originsFor(host: string, publicUrl: string | undefined): Origins {
   const named = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
   const loopback = LOOPBACK.includes(host) || host === "::1";
+  const open = publicUrl?.startsWith("https:") === true ? named[0] : undefined;
   return {
     hosts: loopback ? new Set([...LOOPBACK, ...named]) : undefined,
     pages: new Set(loopback ? [...LOOPBACK, ...named] : named),
+    open,
   };
 }
 
@@ -35,7 +42,8 @@ export function refusedOrigin(origins: Origins, request: IncomingMessage): boole
   const { origin } = request.headers;
   if (origin === undefined) return false;
   const name = hostname(origin);
-  return name === undefined || !origins.pages.has(name);
+  if (name !== undefined && origins.pages.has(name)) return false;
+  return origins.open === undefined || hostname(`https://${request.headers.host ?? ""}`) !== origins.open;
 }
 
 function hostname(url: string): string | undefined {

@@ -160,7 +160,7 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
     },
 
     async verify(token, { ip }) {
-      if (!isToken(token)) return undefined;
+      if (!isToken(token, "agt", "pat")) return undefined;
       const hash = hashToken(token);
       const now = clock();
       const cached = cache.get(hash, now);

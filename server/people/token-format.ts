@@ -5,10 +5,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** `agt`: an agent's; `pat`: a person's. */
-export type TokenKind = "agt" | "pat";
+/** `agt`: an agent's; `pat`: a person's; `oat`, `ort`: access and refresh tokens of what a person allowed a client. */
+export type TokenKind = "agt" | "pat" | "oat" | "ort";
 
-const FORM = /^(jkf_(?:agt|pat)_[A-Za-z0-9_-]{43})_([0-9A-Za-z]{6})$/;
+const FORM = /^(jkf_(agt|pat|oat|ort)_[A-Za-z0-9_-]{43})_([0-9A-Za-z]{6})$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** A new token of 256 random bits. */
@@ -17,10 +17,11 @@ export function makeToken(kind: TokenKind): string {
   return `${body}_${checksum(body)}`;
 }
 
-/** Whether a text has the form of a token and the checksum that belongs to it. */
-export function isToken(text: string): boolean {
-  const [, body, sum] = FORM.exec(text) ?? [];
-  return body !== undefined && checksum(body) === sum;
+/** Whether a text has the form of a token, of one of these kinds where any are named, and its checksum. */
+export function isToken(text: string, ...kinds: readonly TokenKind[]): boolean {
+  const [, body, kind, sum] = FORM.exec(text) ?? [];
+  const fits = kinds.length === 0 || kinds.some((one) => one === kind);
+  return fits && body !== undefined && checksum(body) === sum;
 }
 
 /** What is stored instead of the token: SHA-256 in hexadecimal. */
