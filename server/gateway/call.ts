@@ -16,6 +16,7 @@ import { decide } from "../access/decide.ts";
 import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Audit, AuditEvent, AuditOutcome } from "../observe/audit.ts";
+import { redactText } from "../observe/redact.ts";
 import type { Schemas } from "./arguments.ts";
 import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
 import type { Door, GatewayCaller } from "./caller.ts";
@@ -233,7 +234,7 @@ function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): Too
   } catch (error) {
     gateway.audit.refused({
       ...describeCaller(call.caller, call.door),
-      toolName: call.name.slice(0, 128),
+      toolName: redactText(call.name).slice(0, 128),
       decision: "refuse",
       rule: "visibility",
       reason: "no visible tool has this name",

@@ -1,5 +1,6 @@
 /** Name -> tool (design section 4, step 3). A name nobody has and a name this caller may not see answer alike. */
 import { ERRORS, JackfieldError } from "../errors.ts";
+import { redactText } from "../observe/redact.ts";
 import type { ToolEntry, Toolset } from "./toolset.ts";
 
 const folded = new WeakMap<Toolset, Map<string, ToolEntry>>();
@@ -27,7 +28,11 @@ export function resolveTool(toolset: Toolset, name: string): ToolEntry {
 }
 
 const afterUnknown = ERRORS.unknown_tool.text.slice("Unknown tool. ".length);
-const clip = (name: string) => (name.length > 80 ? `${name.slice(0, 80)}…` : name);
+/** Some models put a secret where the name belongs. */
+const clip = (name: string) => {
+  const clean = redactText(name);
+  return clean.length > 80 ? `${clean.slice(0, 80)}…` : clean;
+};
 const fold = (name: string) => name.replaceAll("-", "_");
 
 function byFoldedName(toolset: Toolset): Map<string, ToolEntry> {
