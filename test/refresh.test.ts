@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { UpstreamError } from "../adapters/contract.ts";
 import type { ServedConnection } from "../server/connections/types.ts";
@@ -71,6 +72,8 @@ test("two processes on one database make one token request between them", async 
   const { room, server, upstream } = all;
   room.time.now += HOUR + 1;
   const task: CallingProcess = { place: all.place, url: upstream.url, now: room.time.now, calls: 25 };
+  // Slow enough that the other process comes while the answer is still on its way.
+  server.behaviour.pause = async (endpoint) => (endpoint === "token" ? delay(500) : undefined);
   const processes = await Promise.all([startCalling(t, task), startCalling(t, task)]);
   const results = await Promise.all(processes.map((begin) => begin()));
   assert.deepEqual(results, [
@@ -232,9 +235,11 @@ test("whoever finds a refresh under way elsewhere waits for it", async (t) => {
   assert.equal(server.seen("token").length, 0);
 });
 
-test("of two who write over the same version one wins", async (t) => {
+test("of two who begin a refresh, or write over the same version, one wins", async (t) => {
   const all = await scene(t);
   const before = await account(all);
+  const begun = await Promise.all([all.room.accounts.mark(before), all.room.accounts.mark(before)]);
+  assert.deepEqual(begun.sort(), [false, true]);
   const tokens = { accessToken: "one", refreshToken: "two", expiresIn: 60 };
   const written = await Promise.all([
     all.room.accounts.rotate(before, tokens),
