@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join, resolve } from "node:path";
 import { type TestContext, test } from "node:test";
 import { loadConfigDir } from "../server/connections/files.ts";
+import { vaultChoiceOf } from "../server/connections/vault-choice.ts";
 import { problemText } from "../server/connections/yaml-file.ts";
 import { configDir } from "./fixtures/config-dir.ts";
 
@@ -332,6 +333,54 @@ test("a secret is never taken from a file", (context) => {
     assert.doesNotMatch(errors[0] ?? "", /abc/);
     assert.equal(connections.length, 0);
   }
+});
+
+test("headers that carry credentials, that we set ourselves, doubled ones and other than ASCII are refused", (context) => {
+  const wrong: [string, string, RegExp][] = [
+    ["headers.Authorization", "headers: { Authorization: x }", /carries credentials/],
+    ["headers.proxy-authorization", "headers: { proxy-authorization: x }", /carries credentials/],
+    ["headers.COOKIE", "headers: { COOKIE: a=b }", /carries credentials/],
+    ["headers.Host", "headers: { Host: a.example }", /is set by the proxy itself/],
+    ["headers.User-Agent", "headers: { User-Agent: me }", /is set by the proxy itself/],
+    ["headers.Mcp-Session-Id", "headers: { Mcp-Session-Id: x }", /is set by the proxy itself/],
+    ["headers.Content-Type", "headers: { Content-Type: text/plain }", /is set by the proxy itself/],
+    ["headers.jackfield-hop", "headers: { jackfield-hop: x }", /is set by the proxy itself/],
+    ["headers.x-one", "headers: { X-One: a, x-one: b }", /stands here twice/],
+    ["headers.X-Two", 'headers: { X-Two: "caf\u00e9" }', /must be printable ASCII/],
+    ["headers.X-Line", 'headers: { X-Line: "a\\r\\nEvil: b" }', /must be printable ASCII/],
+    ["headers.X-Blank", 'headers: { X-Blank: " a" }', /must be printable ASCII/],
+    ["auth.name", "auth: { method: api_key, name: Content-Length }", /is set by the proxy itself/],
+  ];
+  for (const [key, line, message] of wrong) {
+    const { errors } = load(context, { "connections/a.yml": connection("type: mcp", "url: https://a.example", line) });
+    assert.equal(errors.length, 1, `${key}: ${errors.join("\n")}`);
+    assert.ok(errors[0]?.startsWith(`connections/a.yml:5: connection.${key}: `), errors[0]);
+    assert.match(errors[0] ?? "", message);
+  }
+  for (const line of [
+    'headers: { X-Toolsets: "repos,issues", X-Read-Only: "true" }',
+    "auth: { method: api_key, name: Authorization }",
+    "auth: { method: api_key, in: query, name: host }",
+  ]) {
+    const files = { "connections/a.yml": connection("type: mcp", "url: https://a.example", line) };
+    assert.deepEqual(load(context, files).errors, [], line);
+  }
+});
+
+test("where secrets are kept is read from jackfield.yml, and checked", (context) => {
+  const vault = (text: string) => load(context, { "jackfield.yml": `version: 1\n${text}\n` });
+  assert.deepEqual(vault("stdio: deny").loaded.jackfield.vault, { store: "sql" });
+  assert.deepEqual(vault("vault: { store: aws, region: eu-central-1 }").loaded.jackfield.vault, {
+    store: "aws",
+    region: "eu-central-1",
+    prefix: "jackfield/",
+  });
+  assert.match(
+    vault("vault: { store: gcp }").errors[0] ?? "",
+    /^jackfield\.yml:2: vault\.store: must be one of sql, aws/,
+  );
+  const wrong = vault("vault: { store: aws, key: x }").loaded;
+  assert.throws(() => vaultChoiceOf(wrong), { code: "config_invalid" });
 });
 
 test("a variable that is named and not set is told as Missing NAME, and stops nothing else", (context) => {
