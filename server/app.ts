@@ -50,6 +50,7 @@ import { createSignInFlow } from "./signin/index.ts";
 import { createOAuthApps } from "./signin/oauth-apps.ts";
 import { createPackets } from "./signin/packets.ts";
 import { createPairing } from "./signin/pairing.ts";
+import { readerOf } from "./signin/reader.ts";
 import { createRegistrations } from "./signin/registration.ts";
 import { staticClients } from "./signin/static-client.ts";
 import { openStore, type Store } from "./store/database.ts";
@@ -178,7 +179,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     credentials,
     credentialFor: signIn.credentialFor,
   });
-  const catalogue = createCatalogue({ store, bus: shared.bus, locks: shared.locks, registry, sessions, log, clock });
+  const catalogue = createCatalogue({
+    store,
+    bus: shared.bus,
+    locks: shared.locks,
+    registry,
+    sessions,
+    readerOf: readerOf(accounts),
+    log,
+    clock,
+  });
   const failedToRead = (error: unknown) =>
     log.error({ reason: String(error) }, "the catalogue of a connection could not be stored");
   const origins = originsFor(config.host, config.publicUrl);

@@ -46,6 +46,9 @@ export interface Catalogue {
   close(): Promise<void>;
 }
 
+/** Whose session a connection is read with; undefined where nobody has signed in to it. */
+export type ReaderOf = (connection: ServedConnection) => Promise<{ principalKey: string | undefined } | undefined>;
+
 export interface CatalogueOptions {
   store: Store;
   bus: Bus;
@@ -53,6 +56,8 @@ export interface CatalogueOptions {
   locks?: Locks;
   registry: Registry;
   sessions: ConnectionSessions;
+  /** Absent: connections that one signs in to are not read. */
+  readerOf?: ReaderOf;
   log: Log;
   /** Milliseconds since the epoch. */
   clock?: () => number;
@@ -61,7 +66,8 @@ export interface CatalogueOptions {
 }
 
 export function createCatalogue(options: CatalogueOptions): Catalogue {
-  const { store, bus, locks, registry, sessions, log, clock = Date.now, everyMs = REFRESH_EVERY_MS } = options;
+  const { store, bus, locks, registry, sessions, readerOf, log } = options;
+  const { clock = Date.now, everyMs = REFRESH_EVERY_MS } = options;
   const timers = new Map<string, NodeJS.Timeout>();
   const waiting: string[] = [];
   const reading = new Map<string, Promise<unknown>>();
@@ -79,7 +85,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     let result: RefreshResult;
     let changed: boolean;
     try {
-      const catalogue = await sessions.use(connection, undefined, readCatalogue);
+      const reader = await readerOf?.(connection);
+      const catalogue = await sessions.use(connection, reader?.principalKey, readCatalogue);
       const stored = await storeCatalogue(store, connection, catalogue, now());
       changed = stored.changed;
       result = { ok: true, ...stored };
@@ -132,7 +139,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     if (connection === undefined) return;
     let next = everyMs;
     try {
-      if (!canBeLoaded(connection)) {
+      if (!(await canBeLoaded(connection, readerOf))) {
         await storeUntested(store, id);
         return;
       }
@@ -215,9 +222,10 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   };
 }
 
-/** A connection of single users has no session of its own to be read with; others need their credential first. */
-function canBeLoaded(connection: ServedConnection): boolean {
+/** A connection that one signs in to needs somebody who has; others need their credential first. */
+async function canBeLoaded(connection: ServedConnection, readerOf: ReaderOf | undefined): Promise<boolean> {
   if (connection.state === "disabled") return false;
+  if (connection.auth.method === "oauth") return (await readerOf?.(connection)) !== undefined;
   return connection.state !== "needsAuthorization" || connection.loadError !== undefined;
 }
 

@@ -103,12 +103,18 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
   return connection;
 }
 
+/** Why a connection that nobody has signed in to could not be read. */
+const UNSIGNED = "authorization_required";
+
 function servingState(
   of: ConnectionToServe,
   state: ConnectionStateRow | null,
 ): { state: ConnectionServingState; loadError?: { code: string; message: string } } {
   if (adapterFor(of.config.type) === undefined) return { state: "disabled" };
   if (lacksCredential(of)) return { state: "needsAuthorization" };
+  // Who has signed in is another thing for each caller; here it counts whether anybody ever had.
+  const signedIn = state?.catalogueAt != null || (state?.loadErrorCode ?? UNSIGNED) !== UNSIGNED;
+  if (of.config.auth.method === "oauth" && !signedIn) return { state: "needsAuthorization" };
   if (state?.loadErrorCode != null) {
     const loadError = { code: state.loadErrorCode, message: state.loadErrorMessage ?? "" };
     // The service itself says that it wants a sign-in that nobody has configured. A credential that it refuses is
@@ -123,9 +129,8 @@ function servingState(
 function lacksCredential({ config, credentialRevision }: ConnectionToServe): boolean {
   switch (config.auth.method) {
     case "none":
-      return false;
     case "oauth":
-      return true;
+      return false;
     default:
       return (config.auth.secretEnv ?? config.auth.privateKeyEnv ?? credentialRevision) === undefined;
   }

@@ -105,7 +105,7 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
       (error: unknown) => {
         if (pool.get(key) === pooled) pool.delete(key);
         pooled.retired = true;
-        if (!closed) backOff.failed(key, error);
+        if (!closed && !isOurs(error)) backOff.failed(key, error);
       },
     );
     return pooled;
@@ -192,6 +192,13 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
       await Promise.allSettled(ending);
     },
   };
+}
+
+/** Nothing was asked of the service: as soon as what is missing here is there, it may be. */
+function isOurs(error: unknown): boolean {
+  return (
+    error instanceof JackfieldError && (error.code === "authorization_required" || error.code === "missing_variable")
+  );
 }
 
 /** Everything that a session depends on; the label of a connection may change under an open session. */

@@ -9,7 +9,6 @@ import { PEOPLE_ISSUER, personKey } from "../people/people.ts";
 import { may } from "../people/permissions.ts";
 import type { Principal } from "../people/principal.ts";
 import type { SignedIn } from "../people/web-sessions.ts";
-import type { Accounts } from "./accounts.ts";
 import { type Attempts, randomValue } from "./attempts.ts";
 import type { SignInPages } from "./pages.ts";
 import { SignInProblem } from "./problem.ts";
@@ -28,7 +27,8 @@ export type AuthorizeStatus =
 
 export interface LinkParts {
   readonly attempts: Attempts;
-  readonly accounts: Pick<Accounts, "find">;
+  /** Whether the principal's account can be used as it is, and the service has asked for no further scopes. */
+  readonly settled: (connection: ServedConnection, principalKey: string) => Promise<boolean>;
   readonly tickets: Tickets;
   readonly publicUrl: () => string;
 }
@@ -56,15 +56,14 @@ export function signInUrl(
 
 /** How things stand; asking again while nobody has opened the link gives the same link. */
 export async function authorizeStatus(
-  { attempts, accounts, tickets, publicUrl }: LinkParts,
+  { attempts, settled, tickets, publicUrl }: LinkParts,
   connection: ServedConnection,
   caller: AccountPrincipal,
 ): Promise<AuthorizeStatus> {
   const reason = whyNot(connection);
   if (reason !== undefined) return { status: "unavailable", reason };
   const principal = accountPrincipal(connection, caller);
-  const account = await accounts.find(connection.id, principal.key);
-  if (account?.state === "connected" && account.scopesWanted === null) return { status: "connected" };
+  if (await settled(connection, principal.key)) return { status: "connected" };
   const { id: connectionId, organizationId } = connection;
   const ticket = await attempts.offer({ organizationId, connectionId, principalKey: principal.key }, (attemptId) =>
     tickets.make({ connectionId, principal, attemptId }),

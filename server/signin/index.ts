@@ -38,6 +38,7 @@ export interface SignInOptions extends ReachOptions {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly accounts: Accounts;
+  readonly settled: AuthorizeParts["settled"];
   readonly registrations: Registrations;
   readonly apps: Pick<OAuthApps, "of" | "authorizationUrl">;
   /** How a client of ours proves itself where a token is revoked. */
@@ -78,7 +79,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
   const { store, keyring, egress, accounts, registrations, publicUrl, pages, log, clock } = options;
   const attempts = createAttempts({ store, keyring, clock });
   const tickets = createTickets(keyring, clock);
-  const links = { attempts, accounts, tickets, publicUrl };
+  const links = { attempts, settled: options.settled, tickets, publicUrl };
   const app = createAppFlow({ apps: options.apps, publicUrl, fetch: egress.upstreamFetch, clock });
 
   const named = async (connection: ServedConnection): Promise<typeof fetch> => {
