@@ -38,9 +38,18 @@ export function clientKeyOf(clientId: string): string {
   return digestOf("client", clientId);
 }
 
+/** What the secret of a row is sealed to. */
+export function clientAad({ clientKey }: { readonly clientKey: string }): string {
+  return `oauth-client|${clientKey}`;
+}
+
+/** What a client's secret is sealed to. */
+export function clientSecretAad({ clientKey }: Pick<OAuthClientRow, "clientKey">): string {
+  return `oauth-client|${clientKey}`;
+}
+
 export function createClients({ store, keyring, clock }: ClientsOptions): Clients {
   const { oauthClients } = store.models;
-  const aadOf = (clientKey: string) => `oauth-client|${clientKey}`;
 
   async function rowOf(clientId: string): Promise<OAuthClientRow | undefined> {
     const row = await oauthClients.findOne({ where: { clientKey: clientKeyOf(clientId) } });
@@ -55,7 +64,7 @@ export function createClients({ store, keyring, clock }: ClientsOptions): Client
         clientId,
         name: plainName(metadata["client_name"]) ?? "",
         metadata,
-        sealedSecret: typeof secret === "string" ? seal(keyring, secret, aadOf(clientKey)) : null,
+        sealedSecret: typeof secret === "string" ? seal(keyring, secret, clientAad({ clientKey })) : null,
         createdAt: new Date(clock()),
       });
     },
@@ -64,7 +73,7 @@ export function createClients({ store, keyring, clock }: ClientsOptions): Client
       if (row === undefined) return undefined;
       if (row.sealedSecret === null) return row.metadata;
       try {
-        return { ...row.metadata, client_secret: open(keyring, row.sealedSecret, aadOf(row.clientKey)) };
+        return { ...row.metadata, client_secret: open(keyring, row.sealedSecret, clientAad(row)) };
       } catch (error) {
         // Its key is gone: as good as forgotten, so that the client registers anew.
         if (error instanceof SealError) return undefined;

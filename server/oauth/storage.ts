@@ -47,14 +47,15 @@ export function accessTokenKey(token: string): string {
 /** Opens what was stored of a thing; undefined where its key is gone or it was changed. */
 export function openPayload(keyring: Keyring, artifactKey: string, sealed: string): AdapterPayload | undefined {
   try {
-    return JSON.parse(open(keyring, sealed, aadOf(artifactKey)));
+    return JSON.parse(open(keyring, sealed, artifactAad({ artifactKey })));
   } catch (error) {
     if (error instanceof SealError) return undefined;
     throw error;
   }
 }
 
-function aadOf(artifactKey: string): string {
+/** What the payload of a row is sealed to. */
+export function artifactAad({ artifactKey }: { readonly artifactKey: string }): string {
   return `oauth|${artifactKey}`;
 }
 
@@ -67,7 +68,7 @@ function artifactStorage(model: string, options: StorageOptions): Adapter {
       const artifactKey = keyOf(id);
       const row = {
         model,
-        sealedPayload: seal(keyring, JSON.stringify(payload), aadOf(artifactKey)),
+        sealedPayload: seal(keyring, JSON.stringify(payload), artifactAad({ artifactKey })),
         grantKey: payload.grantId === undefined ? null : grantKeyOf(payload.grantId),
         expiresAt: new Date(clock() + expiresIn * 1000),
       };
