@@ -6,12 +6,14 @@ import { readTokens, wordsOf } from "../adapters/pairing/answer.ts";
 import { MAX_PACKET, parsePacket } from "../adapters/pairing/packet.ts";
 import type { ServedConnection } from "../server/connections/types.ts";
 import { PEOPLE_ISSUER } from "../server/people/people.ts";
-import { principalKey } from "../server/people/principal.ts";
+import { type Principal, principalKey } from "../server/people/principal.ts";
 import { principalMay } from "../server/people/principal-permissions.ts";
+import { createAccounts } from "../server/signin/accounts.ts";
 import { createPackets } from "../server/signin/packets.ts";
 import { createPairing } from "../server/signin/pairing.ts";
 import { pairingFetch } from "../server/signin/pairing-fetch.ts";
 import { keyringOf } from "../server/vault/keyring.ts";
+import { connectionFile, openRooms } from "./fixtures/connection-rooms.ts";
 import { databases, storeFor } from "./fixtures/databases.ts";
 import { type json, startPairingProvider } from "./fixtures/pairing-provider.ts";
 import { silentLog } from "./fixtures/silent-log.ts";
@@ -222,6 +224,56 @@ test("an account of everyone may be paired by who may change connections, one's 
     [undefined, "unsupported", "adapter", "adapter", "missing_variable", undefined],
   );
   assert.match(kinds[4]?.text ?? "", /Missing UNSET/);
+});
+
+test("an account of everyone is the deployment's, bound to the connection's address, and says who gave it", async (t) => {
+  await using provider = Object.assign(await startPairingProvider(), { [Symbol.asyncDispose]: () => provider.close() });
+  const { store, shared, sessions, connection } = await openRooms(t, {
+    "connections/notes.yml": connectionFile(provider.url, "auth: { method: oauth, pairing: true }"),
+  });
+  const keyring = keyringOf(Buffer.alloc(32, 1));
+  const accounts = createAccounts({ store, keyring, bus: shared.bus, clock: Date.now });
+  t.after(() => accounts.close());
+  const pairing = createPairing({
+    accounts,
+    packets: createPackets({ store, keyring, clock: Date.now }),
+    sessions,
+    fetchFor: async () => globalThis.fetch,
+    mayConnect: async () => true,
+    connected: () => undefined,
+    log: silentLog,
+    env: {},
+    identity: { name: "jackfield", version: "0" },
+    hop: { header: "x-hop", value: "1" },
+  });
+  const served = connection("notes");
+  const person: Principal = {
+    kind: "person",
+    organizationId: served.organizationId,
+    issuer: PEOPLE_ISSUER,
+    subject: "A".repeat(26),
+    name: "Ada",
+    key: principalKey(PEOPLE_ISSUER, "A".repeat(26)),
+    scopes: new Set(["mcp:pair"]),
+    tokenId: "t",
+    clientKey: "c",
+    endpointIds: [],
+    variables: {},
+  };
+  const { text, grant } = provider.packet({ grant: { refresh_token: "refresh-1", expires_in: 60, scope: "read" } });
+  const outcome = await pairing.redeem(served, person, text);
+  assert.partialDeepStrictEqual(outcome, { kind: "paired", scope: "read" });
+  const account = await accounts.find(served.id, "0".repeat(64));
+  assert.ok(account);
+  assert.partialDeepStrictEqual(account, {
+    boundOrigin: provider.origin,
+    boundResource: provider.url,
+    tokenEndpoint: `${provider.origin}/.well-known/pairing/token`,
+    scopesGranted: "read",
+    connectedBy: `${PEOPLE_ISSUER} ${person.subject}`,
+  });
+  assert.deepEqual(accounts.tokens(account), { accessToken: grant.access_token, refreshToken: "refresh-1" });
+  assert.equal(await accounts.find(served.id, person.key), undefined);
 });
 
 function connectionOf(part: Partial<ServedConnection>): ServedConnection {

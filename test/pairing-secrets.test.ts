@@ -212,7 +212,13 @@ test("a paired account is refreshed at the provider, and ends where the provider
   const get = () => client.callTool({ name: "notes__get_note", arguments: {} });
   provider.refresh = (response, body) => {
     const form = new URLSearchParams(body);
-    assert.deepEqual([form.get("grant_type"), form.get("refresh_token")], ["refresh_token", "refresh-1"]);
+    assert.deepEqual(
+      [...form.entries()],
+      [
+        ["grant_type", "refresh_token"],
+        ["refresh_token", "refresh-1"],
+      ],
+    );
     provider.valid.add("access-2-0123456789");
     json(response, 200, { access_token: "access-2-0123456789", refresh_token: "refresh-2", expires_in: 60 });
   };
