@@ -1,14 +1,14 @@
 /** Every column of the database that holds sealed texts: what `vault rotate` seals again. */
 
-import { clientAad, clientSecretAad } from "../oauth/clients.ts";
-import { artifactAad, artifactAad } from "../oauth/storage.ts";
+import { clientAad } from "../oauth/clients.ts";
+import { artifactAad } from "../oauth/storage.ts";
 import { accountAad } from "../signin/accounts.ts";
 import { attemptAad } from "../signin/attempts.ts";
 import { registrationAad } from "../signin/registration.ts";
 import { TICKET_AAD } from "../signin/ticket.ts";
 import type { AccountRow } from "../store/models/accounts.ts";
-import type { OAuthArtifactRow, OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
-import type { OAuthClientRow, OAuthClientRow } from "../store/models/oauth-clients.ts";
+import type { OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
+import type { OAuthClientRow } from "../store/models/oauth-clients.ts";
 import type { OAuthRegistrationRow } from "../store/models/oauth-registrations.ts";
 import type { SignInAttemptRow } from "../store/models/sign-in-attempts.ts";
 import { type SealedColumn, sealedColumn } from "../vault/reseal.ts";
@@ -27,6 +27,4 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     "sealedTicket",
     () => TICKET_AAD,
   ),
-  sealedColumn<OAuthArtifactRow>((models) => models.oauthArtifacts, "sealedPayload", artifactAad),
-  sealedColumn<OAuthClientRow>((models) => models.oauthClients, "sealedSecret", clientSecretAad),
 ];

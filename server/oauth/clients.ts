@@ -43,11 +43,6 @@ export function clientAad({ clientKey }: { readonly clientKey: string }): string
   return `oauth-client|${clientKey}`;
 }
 
-/** What a client's secret is sealed to. */
-export function clientSecretAad({ clientKey }: Pick<OAuthClientRow, "clientKey">): string {
-  return `oauth-client|${clientKey}`;
-}
-
 export function createClients({ store, keyring, clock }: ClientsOptions): Clients {
   const { oauthClients } = store.models;
 
