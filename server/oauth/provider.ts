@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import Provider, { type AdapterFactory, type Configuration, errors, type KoaContextWithOIDC } from "oidc-provider";
 import { SCOPES } from "../people/principal.ts";
-import { makeToken } from "../people/token-format.ts";
+import { makeToken, type TokenKind } from "../people/token-format.ts";
 import type { Keyring } from "../vault/keyring.ts";
 import { cookieKey, signingKey } from "./keys.ts";
 import type { Resources } from "./resources.ts";
@@ -50,16 +50,35 @@ export function createProvider(options: ProviderOptions): Provider {
   const provider = new Provider(options.issuer, configurationOf(options));
   // Behind our own handler, which sets these headers from the configuration.
   provider.proxy = true;
-  // A prefix for secret scanners and our log, a checksum against useless look-ups.
-  const forms = [
-    [provider.AccessToken, "oat"],
-    [provider.RefreshToken, "ort"],
-  ] as const;
-  for (const [model, kind] of forms) {
-    Object.defineProperty(model.prototype, "generateTokenId", { value: () => makeToken(kind) });
-  }
+  prefixTokens(provider.AccessToken, "oat");
+  prefixTokens(provider.RefreshToken, "ort");
+  provider.use(advertiseOurs);
   return provider;
 }
+
+/**
+ * Gives tokens our own form: a prefix for secret scanners and our log, a checksum against useless look-ups. Unlike the
+ * form of JWTs that of opaque tokens cannot be configured.
+ */
+function prefixTokens(model: { readonly prototype: object }, kind: TokenKind): void {
+  const original: unknown = Reflect.get(model.prototype, "generateTokenId");
+  if (typeof original !== "function") throw new TypeError("the library makes its tokens in another way");
+  Object.defineProperty(model.prototype, "generateTokenId", {
+    value(this: object) {
+      // It also notes on the token that it is opaque.
+      Reflect.apply(original, this, []);
+      return makeToken(kind);
+    },
+  });
+}
+
+/** Discovery names OpenID Connect's own scope whatever is configured; some clients ask for all that it names. */
+const advertiseOurs: Parameters<Provider["use"]>[0] = async (ctx, next) => {
+  await next();
+  const body: unknown = ctx.body;
+  if (typeof body !== "object" || body === null || !("scopes_supported" in body)) return;
+  ctx.body = { ...body, scopes_supported: [...SCOPES, OFFLINE_ACCESS] };
+};
 
 function configurationOf(options: ProviderOptions): Configuration {
   const { issuer, settings, keyring, resources, isActive } = options;
