@@ -91,6 +91,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
     return seal(keyring, text, accountAad(account));
   };
 
+  const opened = (account: Account): { accessToken: string; refreshToken?: string } | undefined =>
+    account.sealedTokens === null ? undefined : JSON.parse(open(keyring, account.sealedTokens, accountAad(account)));
+
   const times = (tokens: Tokens) => {
     if (tokens.expiresIn === undefined) return { expiresAt: null, refreshAfter: null };
     const now = clock();
@@ -168,10 +171,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       else await changed(saved);
       return saved;
     },
-    tokens(account) {
-      if (account.sealedTokens === null) return undefined;
-      return JSON.parse(open(keyring, account.sealedTokens, accountAad(account)));
-    },
+    tokens: opened,
     async mark(account) {
       const { id, version, refreshingSince } = account;
       const values = { refreshingSince: new Date(clock()) };
@@ -184,8 +184,10 @@ export function createAccounts(options: AccountsOptions): Accounts {
       await table.update({ refreshingSince: null }, { where: { id, version } });
     },
     rotate(account, tokens) {
+      // RFC 6749, 6: an answer without a refresh token leaves the old one in force (Google's always are).
+      const refreshToken = tokens.refreshToken ?? opened(account)?.refreshToken;
       return replace(account, {
-        sealedTokens: sealed(account, tokens),
+        sealedTokens: sealed(account, { ...tokens, ...(refreshToken === undefined ? {} : { refreshToken }) }),
         ...(tokens.scope === undefined ? {} : { scopesGranted: tokens.scope }),
         ...times(tokens),
       });

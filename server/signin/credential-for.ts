@@ -156,6 +156,7 @@ function obstacle(connection: ServedConnection, account: Account | undefined): S
   if (!account) return "no_account";
   if (account.state !== "connected") return reasonOf(account);
   if (!isBoundTo(account, urlOf(connection))) return "address_changed";
+  if (account.mintedWith !== null) return "app_changed";
   // Tokens of a pairing packet belong to no client.
   const paired = account.registrationId === null && account.oauthApp === null;
   return paired || account.oauthApp === (connection.auth.app ?? null) ? undefined : "app_changed";
@@ -174,7 +175,7 @@ const WHY: Readonly<Record<SignInReason, string>> = {
   refused: "does not accept the sign-in any more. Sign in again.",
   address_changed: "has another address than when it was signed in to. Sign in again.",
   scope: "needs further permissions. Sign in again and grant them.",
-  app_changed: "uses another OAuth app than when it was signed in to. Sign in again.",
+  app_changed: "is signed in to in another way than before. Sign in again.",
   disconnected: "was disconnected. Sign in again.",
   unreadable: "has a sign-in that cannot be opened with this server's keys. Sign in again.",
 };
