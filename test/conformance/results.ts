@@ -13,7 +13,8 @@ export interface RunResults {
   readonly notScored: readonly ScenarioResult[];
 }
 
-const SUMMARY = "=== SUMMARY ===";
+/** The suites for clients call it so, those for servers without the first word. */
+const SUMMARY = /=== (?:SUITE )?SUMMARY ===/gu;
 const SCENARIO = /^[✓✗] (\S+): (\d+) passed, (\d+) failed$/u;
 const NOT_SCORED = /^ {2}[✓✗] (\S+) \((?:extension|added-after-release|pending)\)$/u;
 
@@ -22,8 +23,8 @@ const NOT_SCORED = /^ {2}[✓✗] (\S+) \((?:extension|added-after-release|pendi
  * `--requirements` names those that are not scored again at its end. An output without a summary has no scenarios.
  */
 export function parseResults(output: string): RunResults {
-  const start = output.lastIndexOf(SUMMARY);
-  const lines = start === -1 ? [] : output.slice(start).split(/\r?\n/u);
+  const start = [...output.matchAll(SUMMARY)].at(-1)?.index;
+  const lines = start === undefined ? [] : output.slice(start).split(/\r?\n/u);
   const notScored = new Set<string>();
   const results: ScenarioResult[] = [];
   for (const line of lines) {
