@@ -86,6 +86,8 @@ export interface App {
   readonly registry: Registry;
   readonly tokens: AgentTokens;
   readonly credentials: StoredCredentials;
+  /** Forgets registrations and tokens that nobody uses; happens by itself every hour. */
+  sweepOAuth(): Promise<void>;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
@@ -311,6 +313,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     registry,
     tokens,
     credentials,
+    sweepOAuth: () => oauth.reaper.sweep(),
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);

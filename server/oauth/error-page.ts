@@ -12,11 +12,11 @@ export function errorMessage({ error, error_description }: OAuthError, status: n
     { label: "Error", text: error },
     ...(error_description === undefined ? [] : [{ label: "Reason", text: error_description }]),
   ];
-  if (error === "invalid_client" && clientId.startsWith("https://")) {
+  if (error.startsWith("invalid_client") && clientId.startsWith("https://")) {
     return {
       status,
       title: "This client could not be identified",
-      text: `It says that ${hostOf(clientId)} vouches for it, but this server could not read the document there, or may not use it. Try again in a minute. If that does not help, tell the operator of this server.`,
+      text: `It says that ${hostOf(clientId)} vouches for it, but this server could not read the document there, or cannot use it. Try again in a minute. If that does not help, tell the operator of this server.`,
       details,
     };
   }

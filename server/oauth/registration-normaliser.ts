@@ -38,6 +38,9 @@ export function normaliseDocument(document: JsonObject, policy: RedirectPolicy):
   const redirects = redirectsOf(document["redirect_uris"], policy);
   if (!Array.isArray(redirects)) return redirects;
   const { client_id, token_endpoint_auth_method: method = "none", jwks, jwks_uri } = document;
+  if (method !== "none" && method !== "private_key_jwt") {
+    return problem("invalid_client_metadata", "a client with a document shares no secret with anybody");
+  }
   const keys = method === "private_key_jwt" ? { ...(jwks ? { jwks } : {}), ...(jwks_uri ? { jwks_uri } : {}) } : {};
   return {
     ...(client_id === undefined ? {} : { client_id }),
