@@ -32,10 +32,10 @@ import { createModernFace } from "./mcp/modern/serve.ts";
 import { createNotifier } from "./mcp/notifier.ts";
 import { originsFor } from "./mcp/origins.ts";
 import { createTraffic } from "./mcp/traffic.ts";
-import { createAuthorizationServer } from "./oauth/authorization-server.ts";
+import { type AuthorizationServer, createAuthorizationServer } from "./oauth/authorization-server.ts";
 import { peopleDoor } from "./oauth/people-door.ts";
 import { settingsOf } from "./oauth/settings.ts";
-import { createAudit } from "./observe/audit.ts";
+import { type Audit, createAudit } from "./observe/audit.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
 import type { Principal } from "./people/principal.ts";
@@ -86,8 +86,8 @@ export interface App {
   readonly registry: Registry;
   readonly tokens: AgentTokens;
   readonly credentials: StoredCredentials;
-  /** Forgets registrations and tokens that nobody uses; happens by itself every hour. */
-  sweepOAuth(): Promise<void>;
+  readonly oauth: AuthorizationServer;
+  readonly audit: Audit;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
@@ -313,7 +313,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     registry,
     tokens,
     credentials,
-    sweepOAuth: () => oauth.reaper.sweep(),
+    oauth,
+    audit,
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);

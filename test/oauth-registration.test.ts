@@ -176,7 +176,7 @@ describe("floods", () => {
     const later = await register(product, metadata, { "x-forwarded-for": "203.0.113.1" });
     // The window of the limiter runs on real time; sweeping runs before it matters.
     assert.ok([201, 429].includes(later.status));
-    await product.app.sweepOAuth();
+    await product.app.oauth.reaper.sweep();
     assert.deepEqual(
       (await oauthClients.findAll({ where: { authorizedAt: null } })).length,
       later.status === 201 ? 1 : 0,
@@ -213,19 +213,19 @@ describe("forgotten clients", () => {
       (await product.app.store.models.oauthClients.count({ where: { clientId } })) === 1;
 
     now += 25 * HOUR;
-    await product.app.sweepOAuth();
+    await product.app.oauth.reaper.sweep();
     assert.deepEqual([await known(idle), await known(used.clientId)], [false, true]);
 
     // Its grant still works for as long as it is refreshed.
     const { oauthArtifacts } = product.app.store.models;
     now += 91 * 24 * HOUR;
     await oauthArtifacts.update({ expiresAt: new Date(now + HOUR) }, { where: { model: "RefreshToken" } });
-    await product.app.sweepOAuth();
+    await product.app.oauth.reaper.sweep();
     assert.equal(await known(used.clientId), true);
 
     now += 2 * HOUR;
-    await product.app.sweepOAuth();
-    await product.app.sweepOAuth();
+    await product.app.oauth.reaper.sweep();
+    await product.app.oauth.reaper.sweep();
     assert.equal(await known(used.clientId), false);
   });
 

@@ -9,13 +9,13 @@ import type { ServedEndpoint } from "../connections/types.ts";
 import type { Toolsets } from "../gateway/toolset.ts";
 import type { Audit } from "../observe/audit.ts";
 import type { Log } from "../observe/log.ts";
-import type { SharedState } from "../shared-state/contract.ts";
+import { type SharedState, TOPICS } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { OAuthGrantRow } from "../store/models/oauth-grants.ts";
 import type { Keyring } from "../vault/keyring.ts";
 import { type AccessTokens, createAccessTokens } from "./access-tokens.ts";
 import { noteGrant, type OAuthEvent } from "./audit.ts";
-import { createDocumentFetch, reachesInternet } from "./client-metadata.ts";
+import { createDocuments, reachesInternet } from "./client-metadata.ts";
 import { type Clients, createClients } from "./clients.ts";
 import type { ToolCounts } from "./consent-question.ts";
 import { type Consents, createConsents } from "./consents.ts";
@@ -43,6 +43,8 @@ export interface AuthorizationServer {
   readonly reaper: Reaper;
   /** Our public origin. */
   readonly issuer: () => string;
+  /** A person's role, membership or right to sign in changed: every process looks at their tokens anew. */
+  personChanged(): Promise<void>;
   /** Finds out what depends on where we are; call it once the public origin is known. */
   start(): void;
   close(): Promise<void>;
@@ -137,6 +139,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     const documents =
       settings.clientDocuments === "auto" ? await reachesInternet(options.fetch) : settings.clientDocuments === "on";
     log.info({ issuer: origin(), documents }, "the authorization server is ready");
+    const known = createDocuments({ fetch: options.fetch, redirects: settings.redirects, log, clock });
     const provider = createProvider({
       issuer: origin(),
       settings,
@@ -144,9 +147,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       keyring,
       storage,
       resources,
-      fetch: createDocumentFetch({ fetch: options.fetch, redirects: settings.redirects, log, clock }),
+      fetch: known.fetch,
       // The request is the one that express knows the address of, as far as proxies are trusted.
-      allowFetch: async (ctx) => (await limits.take("document", networkOf((ctx.req as Request).ip))) === 0,
+      allowFetch: async (ctx, clientId) =>
+        !known.hasFailed(clientId) && (await limits.take("document", networkOf((ctx.req as Request).ip))) === 0,
       isActive,
       renderError,
     });
@@ -183,6 +187,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       toolCounts: (endpoint) => countTools(registry, options.toolsets, endpoint),
       clock,
     },
+    personChanged: () => shared.bus.publish(TOPICS.tokens, {}),
     start() {
       provider().catch((error: unknown) => log.error({ error }, "the authorization server cannot start"));
       void reaper.sweepIfDue();

@@ -22,11 +22,17 @@ export interface DocumentsOptions {
   readonly clock: () => number;
 }
 
+export interface Documents {
+  readonly fetch: typeof globalThis.fetch;
+  /** Whether a document could not be used a moment ago. */
+  hasFailed(url: string): boolean;
+}
+
 /**
  * The `fetch` for the library. It answers for documents of clients with what `normaliseDocument` made of them, and
  * rejects where one cannot be used; other things the library asks for (`jwks_uri`) go the same way unchanged.
  */
-export function createDocumentFetch({ fetch, redirects, log, clock }: DocumentsOptions): typeof globalThis.fetch {
+export function createDocuments({ fetch, redirects, log, clock }: DocumentsOptions): Documents {
   const failed = new Map<string, number>();
 
   function fail(url: string, reason: string): Error {
@@ -36,9 +42,11 @@ export function createDocumentFetch({ fetch, redirects, log, clock }: DocumentsO
     return new Error(reason);
   }
 
-  return async (input, init) => {
+  const hasFailed = (url: string): boolean => clock() < (failed.get(url) ?? 0);
+
+  const guarded: typeof globalThis.fetch = async (input, init) => {
     const url = input instanceof Request ? input.url : String(input);
-    if (clock() < (failed.get(url) ?? 0)) throw new Error("the document could not be used a moment ago");
+    if (hasFailed(url)) throw new Error("the document could not be used a moment ago");
     failed.delete(url);
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     let response: Response;
@@ -65,6 +73,7 @@ export function createDocumentFetch({ fetch, redirects, log, clock }: DocumentsO
     if (isProblem(normal)) throw fail(url, normal.error_description);
     return Response.json(normal, { headers });
   };
+  return { fetch: guarded, hasFailed };
 }
 
 /** The document, or what is wrong with it (client-id-metadata-document draft, section 4.1). */
