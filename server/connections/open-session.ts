@@ -6,12 +6,13 @@ import {
   type Log,
   UpstreamError,
 } from "../../adapters/contract.ts";
+import { secretsOf } from "../../adapters/credential-scope.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { JackfieldError } from "../errors.ts";
 import { missingOf, openConfig } from "./credentials.ts";
 import { ALWAYS_SET } from "./environment.ts";
 import { envReferences } from "./file-secrets.ts";
-import { createScrubber, scrubbedSession, secretOf } from "./scrub.ts";
+import { createScrubber, scrubbedLog, scrubbedSession } from "./scrub.ts";
 import type { ServedConnection } from "./types.ts";
 
 const OPEN_TIMEOUT_MS = 60_000;
@@ -59,7 +60,7 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
   for (const secret of secretsOfCommand(connection, env)) scrubber.learn(secret);
   const credential: AdapterContext["credential"] = async (refused) => {
     const found = await opening.credential(refused);
-    if (found !== undefined) scrubber.learn(secretOf(found));
+    if (found !== undefined) for (const secret of secretsOf(found)) scrubber.learn(secret);
     return found;
   };
   // Asked now as well, so that a missing one is told as such and not as what the service makes of it.
@@ -75,7 +76,7 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     config: openConfig(connection, env),
     credential,
     fetch,
-    log,
+    log: scrubbedLog(log, scrubber),
     clock,
     signal: abort.signal,
     memory,

@@ -5,7 +5,7 @@
 import {
   type AdapterSession,
   type CallContext,
-  type Credential,
+  type Log,
   UpstreamError,
   UpstreamRpcError,
 } from "../../adapters/contract.ts";
@@ -82,9 +82,18 @@ export function createScrubber(): Scrubber {
   };
 }
 
-/** The part of a credential that is secret. */
-export function secretOf(credential: Credential): string {
-  return credential.kind === "bearer" ? credential.token : credential.value;
+/** A log that the secrets do not reach, whatever an adapter tells it of a service's answers. */
+export function scrubbedLog(log: Log, scrubber: Scrubber): Log {
+  const at =
+    (level: keyof Log) =>
+    (details: object, message: string): void => {
+      const clean = Object.entries(details).map(([key, value]) => [
+        key,
+        value instanceof Error ? scrubber.error(value) : scrubber.value(value),
+      ]);
+      log[level](Object.fromEntries(clean), scrubber.text(message));
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 /** A session whose answers, errors and messages hold none of the secrets. */
