@@ -42,17 +42,11 @@ import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
-import { createAccountClients } from "./signin/account-client.ts";
-import { createAccounts } from "./signin/accounts.ts";
-import { metadataUrlOf } from "./signin/client-metadata.ts";
-import { createSignInCredentials } from "./signin/credentials.ts";
 import { createSignInFlow } from "./signin/index.ts";
-import { createOAuthApps } from "./signin/oauth-apps.ts";
+import { openAccounts } from "./signin/open-accounts.ts";
 import { createPackets } from "./signin/packets.ts";
 import { createPairing } from "./signin/pairing.ts";
 import { readerOf } from "./signin/reader.ts";
-import { createRegistrations } from "./signin/registration.ts";
-import { staticClients } from "./signin/static-client.ts";
 import { openStore, type Store } from "./store/database.ts";
 import { instanceIdOf } from "./store/instance.ts";
 import { migrate } from "./store/migrate.ts";
@@ -138,37 +132,35 @@ export async function createApp(options: AppOptions): Promise<App> {
       log.error({ reason: String(error) }, "the configuration could not be read again"),
     );
   });
+  const auditRetention = createAuditRetention({
+    store,
+    keyring,
+    locks: shared.locks,
+    retention: () => jackfield.audit.retention,
+    log,
+    clock,
+  });
   const registry = createRegistry({ store, bus: shared.bus, log });
   await registry.ready;
 
   const publicUrl = () => publicOrigin(config, listeners.find(({ own }) => own)?.port ?? config.port);
-  const accounts = createAccounts({ store, keyring, bus: shared.bus, clock });
-  const registrations = createRegistrations({
-    store,
-    keyring,
-    publicUrl,
-    metadataUrl: () => metadataUrlOf(publicUrl(), jackfield.clientMetadataUrl),
-    order: () => jackfield.signInOrder,
-    staticClient: staticClients(credentials),
-    clock,
-  });
-  const apps = createOAuthApps(() => jackfield.oauthApps, env);
-  const clients = createAccountClients({ registrations, apps });
   const hop = { header: HOP_HEADER, value: instanceId };
   const allowsLoopback = config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback");
-  const signIn = createSignInCredentials({
-    accounts,
-    clients,
+  const desk = openAccounts({
+    store,
     keyring,
+    shared,
     credentials,
+    jackfield: () => jackfield,
     env,
     egress,
+    publicUrl,
     allowsLoopback,
     hop,
-    locks: shared.locks,
     log,
     clock,
   });
+  const { accounts } = desk;
   const identity = { name: "jackfield", title: "Jackfield", version: VERSION };
   const sessions = createSessions({
     store,
@@ -179,7 +171,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     hop,
     env,
     credentials,
-    credentialFor: signIn.credentialFor,
+    credentialFor: desk.credentialFor,
   });
   const catalogue = createCatalogue({
     store,
@@ -208,25 +200,21 @@ export async function createApp(options: AppOptions): Promise<App> {
     store,
     keyring,
     egress,
-    accounts,
-    settled: signIn.settled,
-    registrations,
-    apps,
-    authenticationOf: (account) => clients.of(account),
+    desk,
     publicUrl,
     allowsLoopback,
     hop,
     registry,
     verify: (token, ip) => tokens.verify(token, ip === undefined ? {} : { ip }),
     pages: createSignInPages(site.pages, site.cookies),
-    connected: (connection) => void catalogue.refresh(connection).catch(failedToRead),
+    onConnected: (connection) => void catalogue.refresh(connection).catch(failedToRead),
     log,
     clock,
   });
   const mayConnect = (principal: Principal) => principalMay(store, principal, "connections:write");
   const authorizations = createAuthorizations({
-    connected: signIn.connected,
-    settled: signIn.settled,
+    connected: desk.connected,
+    settled: desk.settled,
     signInUrl: (connection, principal) => signInFlow.signInUrl(connection, principal),
     mayConnect,
     bus: shared.bus,
@@ -348,6 +336,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       registry.close();
       await oauth.close();
       await tokens.close();
+      await auditRetention.close();
       await audit.close();
       await egress.close();
       await shared.close();

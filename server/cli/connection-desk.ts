@@ -1,19 +1,25 @@
 /** What the connection commands need beyond the workplace: what is served, and sessions with the services. */
 
+import { publicOrigin } from "../config.ts";
 import { type Catalogue, createCatalogue } from "../connections/catalogue.ts";
 import { configurationEnv } from "../connections/environment.ts";
+import { loadConfigDir } from "../connections/files.ts";
 import { createRegistry, type Registry } from "../connections/registry.ts";
 import { type ConnectionSessions, createSessions } from "../connections/sessions.ts";
 import type { ServedConnection } from "../connections/types.ts";
+import type { Egress } from "../egress/fetch.ts";
 import { JackfieldError } from "../errors.ts";
 import { HOP_HEADER } from "../mcp/hops.ts";
+import { type AccountsDesk, openAccounts } from "../signin/open-accounts.ts";
+import { readerOf } from "../signin/reader.ts";
 import { VERSION } from "../version.ts";
 import { connectionOf } from "./connections.ts";
 import { openCredentials, withEgress } from "./credentials.ts";
 import type { CliIo } from "./io.ts";
 import { type Workplace, withWorkplace } from "./workplace.ts";
 
-export interface ConnectionDesk extends Workplace {
+export interface ConnectionDesk extends Workplace, AccountsDesk {
+  egress: Egress;
   registry: Registry;
   sessions: ConnectionSessions;
   catalogue: Catalogue;
@@ -31,22 +37,39 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
     await withEgress(workplace, async (egress) => {
       const instance = await store.models.settings.findByPk("instance_id");
       const credentials = await openCredentials(workplace, io.env, egress);
+      const hop = { header: HOP_HEADER, value: instance?.value ?? "cli" };
+      const env = configurationEnv(io.env, config);
+      const { jackfield } = loadConfigDir(config.configDir, env);
+      const desk = openAccounts({
+        ...workplace,
+        credentials,
+        jackfield: () => jackfield,
+        env,
+        egress,
+        publicUrl: () => publicOrigin(config),
+        allowsLoopback: config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback"),
+        hop,
+        clock: Date.now,
+      });
       const sessions = createSessions({
         store,
         log,
         fetch: egress.upstreamFetch,
         identity: { name: "jackfield", version: VERSION },
-        hop: { header: HOP_HEADER, value: instance?.value ?? "cli" },
-        env: configurationEnv(io.env, config),
+        hop,
+        env,
         credentials,
+        credentialFor: desk.credentialFor,
       });
       const { bus, locks } = shared;
-      const catalogue = createCatalogue({ store, bus, locks, registry, sessions, log });
+      const reader = readerOf(desk.accounts);
+      const catalogue = createCatalogue({ store, bus, locks, registry, sessions, readerOf: reader, log });
       try {
-        await work({ ...workplace, registry, sessions, catalogue });
+        await work({ ...workplace, ...desk, egress, registry, sessions, catalogue });
       } finally {
         await catalogue.close();
         await sessions.close();
+        desk.accounts.close();
         credentials.close();
         await registry.close();
       }

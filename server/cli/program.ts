@@ -1,9 +1,14 @@
 /** The command line: which commands exist, and how any of them fails. */
 
 import { Command, CommanderError } from "commander";
+import { addAuditExport } from "./audit-export.ts";
+import { addAuditQuery } from "./audit-query.ts";
 import { addAuditTail } from "./audit-tail.ts";
+import { addAuditVerify } from "./audit-verify.ts";
 import { addConfigCheck } from "./config-check.ts";
+import { addConnectionAuthorize } from "./connection-authorize.ts";
 import { addConnectionCheck } from "./connection-check.ts";
+import { addConnectionDisconnect } from "./connection-disconnect.ts";
 import { addConnectionList } from "./connection-list.ts";
 import { addConnectionRefresh } from "./connection-refresh.ts";
 import { addConnectionReview } from "./connection-review.ts";
@@ -70,6 +75,8 @@ function build(io: CliIo): Command {
   const connection = program.command("connection").description("connections and their tools");
   for (const add of [
     addConnectionList,
+    addConnectionAuthorize,
+    addConnectionDisconnect,
     addConnectionCheck,
     addConnectionTools,
     addConnectionRefresh,
@@ -85,6 +92,7 @@ function build(io: CliIo): Command {
   for (const add of [addPeopleList, addPeopleSetupLink, addPeopleResetLink]) add(people, io);
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
-  addAuditTail(program.command("audit").description("what was called and refused"), io);
+  const audit = program.command("audit").description("what was called and refused");
+  for (const add of [addAuditTail, addAuditQuery, addAuditExport, addAuditVerify]) add(audit, io);
   return program;
 }

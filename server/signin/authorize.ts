@@ -17,6 +17,8 @@ import { type AccountPrincipal, SIGN_IN_PATH, type Ticket, type Tickets } from "
 import { DEPLOYMENT_KEY } from "./types.ts";
 import type { Asking } from "./visible.ts";
 
+export type { AccountPrincipal } from "./ticket.ts";
+
 /** Whose the deployment's own accounts are. */
 export const DEPLOYMENT: AccountPrincipal = { key: DEPLOYMENT_KEY, issuer: "", subject: "" };
 
@@ -60,7 +62,7 @@ export async function authorizeStatus(
   connection: ServedConnection,
   caller: AccountPrincipal,
 ): Promise<AuthorizeStatus> {
-  const reason = whyNot(connection);
+  const reason = whyNoSignIn(connection);
   if (reason !== undefined) return { status: "unavailable", reason };
   const principal = accountPrincipal(connection, caller);
   if (await settled(connection, principal.key)) return { status: "connected" };
@@ -71,8 +73,8 @@ export async function authorizeStatus(
   return { status: "authorize", url: linkOf(publicUrl(), ticket) };
 }
 
-/** Why nobody signs in to a connection. */
-function whyNot({ label, slug, credential, auth, state }: ServedConnection): string | undefined {
+/** Why nobody signs in to a connection; undefined where one does. */
+export function whyNoSignIn({ label, slug, credential, auth, state }: ServedConnection): string | undefined {
   if (state === "disabled") return `${label} is switched off.`;
   switch (auth.method) {
     case "oauth":
@@ -147,7 +149,7 @@ export async function openSignIn(parts: SignInParts, request: Request, response:
   const who = await pages.requirePerson(request, response);
   if (!who) return;
   const principal = ticket.principal ?? accountPrincipal(connection, personPrincipal(who.person.id));
-  const refused = whyNot(connection) ?? refusalOf(connection, principal, who);
+  const refused = whyNoSignIn(connection) ?? refusalOf(connection, principal, who);
   if (refused !== undefined) {
     return pages.show(response, { status: 403, title: `You cannot sign ${connection.label} in`, text: refused });
   }

@@ -1,17 +1,19 @@
 /** Ends an account: its tokens are deleted here, and revoked at the authorization server where it offers that. */
 import type { Log } from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
+import type { Egress } from "../egress/fetch.ts";
 import { SealError } from "../vault/seal.ts";
+import type { AccountClients } from "./account-client.ts";
 import type { Accounts } from "./accounts.ts";
+import { namedBy } from "./reach.ts";
 import { revokeToken, TokenError } from "./token-request.ts";
-import type { Account, ClientAuthentication } from "./types.ts";
+import type { Account } from "./types.ts";
 
-export interface Disconnect {
+export interface DisconnectParts {
   readonly accounts: Pick<Accounts, "find" | "tokens" | "end">;
-  /** The client that the tokens were issued to; undefined where it is gone. */
-  readonly authenticationOf: (account: Account) => Promise<ClientAuthentication | undefined>;
-  /** Reaches what the connection names. */
-  readonly named: (connection: ServedConnection) => Promise<typeof fetch>;
+  /** The clients that tokens were issued to. */
+  readonly clients: Pick<AccountClients, "of">;
+  readonly egress: Pick<Egress, "namedBy">;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly log: Log;
@@ -22,7 +24,7 @@ export interface Disconnect {
  * @returns false where there was no account
  */
 export async function disconnect(
-  parts: Disconnect,
+  parts: DisconnectParts,
   { connection, principalKey }: { connection: ServedConnection; principalKey: string },
 ): Promise<boolean> {
   const account = await parts.accounts.find(connection.id, principalKey);
@@ -34,7 +36,7 @@ export async function disconnect(
   return true;
 }
 
-function tokensOf({ accounts, log }: Disconnect, account: Account): ReturnType<Accounts["tokens"]> {
+function tokensOf({ accounts, log }: DisconnectParts, account: Account): ReturnType<Accounts["tokens"]> {
   try {
     return accounts.tokens(account);
   } catch (error) {
@@ -49,16 +51,17 @@ function tokensOf({ accounts, log }: Disconnect, account: Account): ReturnType<A
 
 /** RFC 7009: ending the refresh token ends what came from it at most servers; the access token is ended to be sure. */
 async function revoke(
-  { authenticationOf, named, clock, log }: Disconnect,
+  { clients, egress, clock, log }: DisconnectParts,
   connection: ServedConnection,
   account: Account,
   tokens: { accessToken: string; refreshToken?: string },
 ): Promise<void> {
   const { revocationEndpoint: endpoint, authorizationServer: issuer } = account;
-  const client = endpoint === null ? undefined : await authenticationOf(account);
-  if (endpoint === null || !client) return;
-  const request = { endpoint, client, issuer, fetch: await named(connection), clock };
+  if (endpoint === null) return;
   try {
+    const client = await clients.of(account);
+    if (!client) return;
+    const request = { endpoint, client, issuer, fetch: await namedBy(egress, connection), clock };
     if (tokens.refreshToken !== undefined) await revokeToken(request, tokens.refreshToken, "refresh_token");
     await revokeToken(request, tokens.accessToken, "access_token");
   } catch (error) {

@@ -6,7 +6,6 @@ import type { ServedConnection } from "../connections/types.ts";
 import type { Principal } from "../people/principal.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
-import type { Accounts } from "./accounts.ts";
 import { createAppFlow } from "./app-flow.ts";
 import { createAttempts } from "./attempts.ts";
 import {
@@ -18,14 +17,12 @@ import {
   serveAuthorize,
   signInUrl,
 } from "./authorize.ts";
-import { urlOf } from "./binding.ts";
 import { type CallbackParts, renavigate, takeAnswer } from "./callback.ts";
 import { serveClientMetadata } from "./client-metadata.ts";
-import { type Disconnect, disconnect } from "./disconnect.ts";
-import type { OAuthApps } from "./oauth-apps.ts";
+import { disconnect } from "./disconnect.ts";
+import type { AccountsDesk } from "./open-accounts.ts";
 import type { SignInPages } from "./pages.ts";
-import { createReach, type ReachOptions } from "./reach.ts";
-import type { Registrations } from "./registration.ts";
+import { createReach, namedBy, type ReachOptions } from "./reach.ts";
 import { type Beginning, begin, type StartParts } from "./start.ts";
 import { type AccountPrincipal, createTickets } from "./ticket.ts";
 import { visibleConnection } from "./visible.ts";
@@ -35,21 +32,16 @@ export { accountPrincipal, DEPLOYMENT } from "./authorize.ts";
 export type { AccountPrincipal } from "./ticket.ts";
 
 export interface SignInOptions extends ReachOptions {
+  readonly desk: AccountsDesk;
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly accounts: Accounts;
-  readonly settled: AuthorizeParts["settled"];
-  readonly registrations: Registrations;
-  readonly apps: Pick<OAuthApps, "of" | "authorizationUrl">;
-  /** How a client of ours proves itself where a token is revoked. */
-  readonly authenticationOf: Disconnect["authenticationOf"];
   /** Origin under which browsers reach this server, without a closing slash. */
   readonly publicUrl: () => string;
   readonly registry: Pick<Registry, "connection" | "environments">;
   readonly verify: AuthorizeParts["verify"];
   readonly pages: SignInPages;
   /** Called once an account is there, e.g. to read the connection's catalogue with it. */
-  readonly connected: (connection: ServedConnection) => void;
+  readonly onConnected: (connection: ServedConnection) => void;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -76,17 +68,13 @@ export interface SignInFlow {
 }
 
 export function createSignInFlow(options: SignInOptions): SignInFlow {
-  const { store, keyring, egress, accounts, registrations, publicUrl, pages, log, clock } = options;
+  const { store, keyring, egress, desk, publicUrl, pages, log, clock } = options;
+  const { accounts, registrations } = desk;
   const attempts = createAttempts({ store, keyring, clock });
   const tickets = createTickets(keyring, clock);
-  const links = { attempts, settled: options.settled, tickets, publicUrl };
-  const app = createAppFlow({ apps: options.apps, publicUrl, fetch: egress.upstreamFetch, clock });
+  const links = { attempts, settled: desk.settled, tickets, publicUrl };
+  const app = createAppFlow({ apps: desk.apps, publicUrl, fetch: egress.upstreamFetch, clock });
 
-  const named = async (connection: ServedConnection): Promise<typeof fetch> => {
-    const url = urlOf(connection);
-    if (!url) throw new TypeError(`${connection.slug} has no URL`);
-    return egress.namedBy(url);
-  };
   const reach = createReach(options);
 
   const start: StartParts = { attempts, accounts, registrations, reach, app };
@@ -101,9 +89,9 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
     pages,
     publicUrl,
     connection,
-    named,
+    named: (of) => namedBy(egress, of),
     app,
-    connected: options.connected,
+    connected: options.onConnected,
     log,
   };
   const document = { publicUrl, documentRedirects: registrations.documentRedirects };
@@ -112,11 +100,7 @@ export function createSignInFlow(options: SignInOptions): SignInFlow {
     signInUrl: (of, principal) => signInUrl(links, of, principal),
     authorizeStatus: (of, principal) => authorizeStatus(links, of, principal),
     begin: (beginning) => begin(start, beginning),
-    disconnect: (of, principalKey) =>
-      disconnect(
-        { accounts, authenticationOf: options.authenticationOf, named, clock, log },
-        { connection: of, principalKey },
-      ),
+    disconnect: (of, principalKey) => disconnect({ ...desk, egress, clock, log }, { connection: of, principalKey }),
     routes: {
       authorize: (request, response) => serveAuthorize(doors, request, response),
       open: (request, response) => openSignIn(doors, request, response),

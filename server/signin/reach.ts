@@ -1,6 +1,7 @@
 /** How a connection, and what it names, is reached while signing in: without a credential. */
 import type { ServedConnection } from "../connections/types.ts";
 import type { Egress } from "../egress/fetch.ts";
+import { urlOf } from "./binding.ts";
 import type { DiscoveryOptions } from "./discovery.ts";
 
 export interface ReachOptions {
@@ -19,6 +20,16 @@ export function createReach({ egress, allowsLoopback, hop }: ReachOptions): Reac
     headers: { ...plainHeaders(connection), [hop.header]: hop.value },
     allowsLoopback,
   });
+}
+
+/** The fetch for what a connection names. @throws TypeError for one that has no URL */
+export async function namedBy(
+  egress: Pick<Egress, "namedBy">,
+  connection: Pick<ServedConnection, "slug" | "config">,
+): Promise<typeof fetch> {
+  const url = urlOf(connection);
+  if (!url) throw new TypeError(`${connection.slug} has no URL`);
+  return egress.namedBy(url);
 }
 
 /** The configured headers that are the same for everybody. */
