@@ -230,6 +230,7 @@ test("a process that is killed in mid-call leaves no secret behind", async (t) =
   await arrived;
   serving.child.kill("SIGKILL");
   const { stdout, stderr } = await serving.end;
+  await client.close();
   assert.ok(upstream.requests.some(({ headers }) => headers.authorization === `Bearer ${canary("crash")}`));
   assertClean("what it wrote", `${stdout}${stderr}${set.stdout}${set.stderr}`);
   assertCleanFiles(data);

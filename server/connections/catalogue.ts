@@ -2,6 +2,7 @@
  * Keeps the stored catalogues of connections fresh. Nobody who calls waits for it: lists and search answer from what
  * is stored, whatever an upstream does.
  */
+import { setImmediate } from "node:timers/promises";
 import {
   type AdapterSession,
   type CatalogueItem,
@@ -43,6 +44,8 @@ export interface Catalogue {
    * @returns resolves when each connection that is served now was read once, or could not be
    */
   start(): Promise<void>;
+  /** Resolves when nothing that is due now is left to be read. */
+  idle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -73,6 +76,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   const reading = new Map<string, Promise<unknown>>();
   /** Connections that are read for a reason of their own, not only because it is time again. */
   const wanted = new Set<string>();
+  /** Connections whose timer runs out at once. */
+  const soon = new Set<string>();
   /** How each connection was configured when it was last planned. */
   const seen = new Map<string, string>();
   /** Called when a connection that was served at the start has been read, or is gone. */
@@ -108,8 +113,11 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
     if (closed) return;
     clearTimeout(timers.get(id));
     if (!routine) wanted.add(id);
+    if (inMs === 0) soon.add(id);
+    else soon.delete(id);
     const timer = setTimeout(() => {
       timers.delete(id);
+      soon.delete(id);
       if (!waiting.includes(id)) waiting.push(id);
       pump();
     }, inMs);
@@ -184,6 +192,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       if (ids.has(id)) continue;
       seen.delete(id);
       wanted.delete(id);
+      soon.delete(id);
       clearTimeout(timers.get(id));
       timers.delete(id);
       firstTime.get(id)?.();
@@ -209,6 +218,13 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
       );
       follow();
       return Promise.all(first).then(() => undefined);
+    },
+    async idle() {
+      const due = () => [...firstTime.keys(), ...waiting, ...reading.keys(), ...soon].length > 0;
+      while (!closed && due()) {
+        await Promise.allSettled(reading.values());
+        await setImmediate();
+      }
     },
     async close() {
       closed = true;
