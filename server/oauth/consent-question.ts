@@ -65,8 +65,8 @@ export function describeQuestion(
 }
 
 function textOf(scope: Scope, { read, write, asking }: ToolCounts): string {
+  if (scope === "mcp:pair" || (scope === "mcp:read" ? read : write) === 0) return SCOPE_WORDS[scope].text;
   if (scope === "mcp:read") return `Find tools and call the ${read} that only read`;
-  if (scope === "mcp:pair") return SCOPE_WORDS[scope].text;
   const ask = asking === 0 ? "" : `. ${asking} of them ask a person each time`;
   return `Call ${write} ${write === 1 ? "tool that writes" : "tools that write"}${ask}`;
 }
