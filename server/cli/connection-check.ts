@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { checkConnection } from "../connections/check.ts";
 import { JackfieldError } from "../errors.ts";
+import { readerOf } from "../signin/reader.ts";
 import { servedConnectionOf, withConnections } from "./connection-desk.ts";
 import type { CliIo } from "./io.ts";
 import { oneLine, printJson } from "./output.ts";
@@ -24,7 +25,10 @@ export function addConnectionCheck(parent: Command, io: CliIo): void {
     .option("--json", "print JSON")
     .action((slug: string, options: Options) =>
       withConnections(io, async (desk) => {
-        const health = await checkConnection(desk, await servedConnectionOf(desk, slug, options));
+        const health = await checkConnection(
+          { ...desk, readerOf: readerOf(desk.accounts) },
+          await servedConnectionOf(desk, slug, options),
+        );
         if (options.json) printJson(io, { slug, ...health });
         if (health.state === "unhealthy") {
           const code = health.code === undefined ? "" : ` (${health.code})`;

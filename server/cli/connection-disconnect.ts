@@ -4,12 +4,14 @@ import { disconnect } from "../signin/disconnect.ts";
 import { accountOwner } from "./account-owner.ts";
 import { servedConnectionOf, withConnections } from "./connection-desk.ts";
 import type { CliIo } from "./io.ts";
+import { printJson } from "./output.ts";
 import { FIRST_ORGANIZATION } from "./tokens.ts";
 
 interface Options {
   agent?: string;
   person?: string;
   all?: boolean;
+  json?: boolean;
   environment?: string;
   organization: string;
 }
@@ -24,6 +26,7 @@ export function addConnectionDisconnect(parent: Command, io: CliIo): void {
     .option("--all", "every account of the connection")
     .option("--organization <slug>", "organization it belongs to", FIRST_ORGANIZATION)
     .option("--environment <slug>", "environment that owns it")
+    .option("--json", "print JSON")
     .action((slug: string, options: Options) =>
       withConnections(io, async (desk) => {
         const { store, accounts, clients, egress, log } = desk;
@@ -36,9 +39,9 @@ export function addConnectionDisconnect(parent: Command, io: CliIo): void {
           const parts = { accounts, clients, egress, clock: Date.now, log };
           if (await disconnect(parts, { connection, principalKey })) ended += 1;
         }
-        io.out(
-          ended === 0 ? `${slug} was not signed in.\n` : `${slug} is disconnected${ended > 1 ? ` (${ended})` : ""}.\n`,
-        );
+        if (options.json) return printJson(io, { slug, ended });
+        const many = ended > 1 ? ` (${ended} accounts)` : "";
+        io.out(ended === 0 ? `${slug} was not signed in.\n` : `${slug} is disconnected${many}.\n`);
       }),
     );
 }

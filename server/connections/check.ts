@@ -1,7 +1,7 @@
 /** The health of a connection, asked now: of one that is served, or of one that nobody saved yet. */
 import type { AdapterContext, Health, Introduction } from "../../adapters/contract.ts";
 import type { Store } from "../store/database.ts";
-import { failureOf } from "./catalogue.ts";
+import { failureOf, type ReaderOf } from "./catalogue.ts";
 import { credentialOf } from "./credentials.ts";
 import { introductionWords } from "./introduction-words.ts";
 import { ensureState } from "./memory.ts";
@@ -23,11 +23,17 @@ const MAX_MESSAGE = 2000;
 
 /** Asks the service how it is and stores the answer. */
 export async function checkConnection(
-  { store, sessions, clock = Date.now }: { store: Store; sessions: ConnectionSessions; clock?: () => number },
+  {
+    store,
+    sessions,
+    readerOf,
+    clock = Date.now,
+  }: { store: Store; sessions: ConnectionSessions; readerOf?: ReaderOf; clock?: () => number },
   connection: ServedConnection,
 ): Promise<Checked> {
+  const reader = await readerOf?.(connection);
   const checked = await checkedBy((ask) =>
-    sessions.use(connection, undefined, (session) => ask(session.check(), session.introduction())),
+    sessions.use(connection, reader?.principalKey, (session) => ask(session.check(), session.introduction())),
   );
   await ensureState(store, connection.id);
   await store.models.connectionStates.update(
