@@ -69,8 +69,6 @@ export interface Attempts {
   ): Promise<string>;
   /** Starts one, in place of the offered one where it came from there. */
   start(attempt: NewAttempt): Promise<void>;
-  /** The attempt of this browser and person that still waits for its answer, to be opened again. */
-  running(of: Pick<NewAttempt, "connectionId" | "principalKey" | "personId" | "browser">): Promise<Attempt | undefined>;
   /** The attempt that a `state` belongs to. */
   ofState(state: string): Promise<Attempt | undefined>;
   /** Whether a cookie's value is that of the browser that started it. */
@@ -146,10 +144,6 @@ export function createAttempts({ store, keyring, clock }: AttemptsOptions): Atte
         createdAt: now(),
         expiresAt: new Date(clock() + ATTEMPT_MS),
       });
-    },
-    async running({ connectionId, principalKey, personId, browser }) {
-      const where = { connectionId, principalKey, personId, browserHash: hashOf(browser) };
-      return plain(await table.findOne({ where: { ...where, state: "pending", ...live() }, order: [["id", "DESC"]] }));
     },
     ofState: async (state) => plain(await table.findOne({ where: { stateHash: hashOf(state) } })),
     // Both are digests of 256 random bits: how long comparing takes tells nothing about them.

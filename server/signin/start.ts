@@ -32,17 +32,14 @@ export interface StartParts {
 }
 
 /**
- * Starts an attempt and returns where the browser has to go. The one of the same browser and person that still waits
- * is opened again instead.
+ * Starts an attempt and returns where the browser has to go. Opening a link twice starts two: what was wrong with the
+ * first, such as a client that the operator has corrected since, must not stay for its ten minutes.
  * @throws SignInProblem with what stops it
  */
 export async function begin(parts: StartParts, beginning: Beginning): Promise<{ url: string }> {
   const { attempts } = parts;
   const { connection, principal, personId, browser } = beginning;
   const of = { connectionId: connection.id, principalKey: principal.key, personId, browser };
-  const running = await attempts.running(of);
-  if (running) return { url: attempts.flow(running).authorizationUrl };
-
   const state = randomValue();
   const request = await authorizationRequest(parts, beginning, state);
   const { id, organizationId } = { id: ulid(), organizationId: connection.organizationId };
