@@ -71,7 +71,8 @@ async function runSuite(args: readonly string[], visitor: Visitor) {
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     output += text;
     const url = /^(https?:\/\/\S+\/oauth\/authorize\?\S+)\s*$/m.exec(output)?.[1];
-    if (url !== undefined) answered ??= answer(url, visitor).catch(stop);
+    // It prints the URL before it listens for the answer.
+    if (url !== undefined && output.includes("Callback server started")) answered ??= answer(url, visitor).catch(stop);
   });
   await closed;
   await answered;
