@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { QueryTypes, UniqueConstraintError } from "sequelize";
@@ -9,7 +9,8 @@ import { databases, freePort, mariadb, sqlite, storeFor, temporaryDirectory } fr
 import { inSecondProcess } from "./fixtures/run-second-process.ts";
 import { silentLog } from "./fixtures/silent-log.ts";
 
-const MIGRATIONS = readdirSync(new URL("../migrations/", import.meta.url))
+const DIRECTORY = new URL("../migrations/", import.meta.url);
+const MIGRATIONS = readdirSync(DIRECTORY)
   .map((file) => file.replace(/\.ts$/, ""))
   .sort();
 
@@ -105,7 +106,8 @@ for (const database of databases) {
     test("every table has exactly the columns of its model", async (t) => {
       const { models, sequelize } = await storeFor(t, database);
       const columns = (entries: [string, boolean][]) => entries.sort(([a], [b]) => a.localeCompare(b));
-      assert.equal(Object.keys(models).length, MIGRATIONS.length);
+      const text = (name: string) => readFileSync(new URL(`${name}.ts`, DIRECTORY), "utf8");
+      assert.equal(Object.keys(models).length, MIGRATIONS.filter((name) => /\bcreateTable\(/.test(text(name))).length);
       for (const { tableName, rawAttributes } of Object.values(models)) {
         const table = await sequelize.getQueryInterface().describeTable(tableName);
         const attributes = Object.values(rawAttributes);

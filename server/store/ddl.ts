@@ -64,8 +64,7 @@ export interface TableShape {
  */
 export async function createTable(context: MigrationContext, name: string, shape: TableShape): Promise<void> {
   const mysql = context.dialect === "mysql";
-  const quoted = (columns: readonly string[]): string => columns.map((key) => `\`${key}\``).join(", ");
-  const indexName = (columns: readonly string[]): string => `${name}_${columns.join("_")}`.slice(0, 64);
+  const indexName = (columns: readonly string[]): string => nameOfIndex(name, columns);
   const parts = Object.entries(shape.columns).map(([key, of]) => {
     const check = of.check === undefined ? "" : ` CHECK (${of.check.replace("?", `\`${key}\``)})`;
     return `\`${key}\` ${mysql ? of.mysql : of.sqlite}${of.nullable ? "" : " NOT NULL"}${check}`;
@@ -88,4 +87,62 @@ export async function createTable(context: MigrationContext, name: string, shape
 /** Drops a table made by `createTable`. */
 export async function dropTable(context: MigrationContext, name: string): Promise<void> {
   await context.query(`DROP TABLE IF EXISTS \`${name}\``);
+}
+
+/**
+ * Adds columns that may be NULL to a table, those that it does not have yet: like `createTable` it can run again where
+ * it stopped half-way.
+ */
+export async function addColumns(
+  context: MigrationContext,
+  table: string,
+  columns: Readonly<Record<string, Column>>,
+): Promise<void> {
+  for (const [key, of] of Object.entries(columns)) {
+    const type = context.dialect === "mysql" ? of.mysql : of.sqlite;
+    const sql = `ALTER TABLE \`${table}\` ADD COLUMN \`${key}\` ${type}`;
+    await unlessThere(/ER_DUP_FIELDNAME|duplicate column name/i, context.query(sql));
+  }
+}
+
+/** Adds an index to a table that may have it already. NULLs are not equal to one another in a unique one. */
+export async function addIndex(
+  context: MigrationContext,
+  table: string,
+  columns: readonly string[],
+  { unique = false }: { unique?: boolean } = {},
+): Promise<void> {
+  const sql = `INDEX \`${nameOfIndex(table, columns)}\` ON \`${table}\` (${quoted(columns)})`;
+  await unlessThere(/ER_DUP_KEYNAME|already exists/i, context.query(`CREATE ${unique ? "UNIQUE " : ""}${sql}`));
+}
+
+/** Drops an index made by `addIndex`. */
+export async function dropIndex(context: MigrationContext, table: string, columns: readonly string[]): Promise<void> {
+  const name = nameOfIndex(table, columns);
+  await context.query(
+    context.dialect === "mysql" ? `DROP INDEX \`${name}\` ON \`${table}\`` : `DROP INDEX \`${name}\``,
+  );
+}
+
+/** Drops columns made by `addColumns`; their indexes go first. */
+export async function dropColumns(context: MigrationContext, table: string, columns: readonly string[]): Promise<void> {
+  for (const key of columns) await context.query(`ALTER TABLE \`${table}\` DROP COLUMN \`${key}\``);
+}
+
+async function unlessThere(already: RegExp, done: Promise<void>): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    const parent: unknown = error instanceof Error && "parent" in error ? error.parent : undefined;
+    const code = parent instanceof Error && "code" in parent ? String(parent.code) : "";
+    if (!already.test(`${code} ${error instanceof Error ? error.message : ""}`)) throw error;
+  }
+}
+
+function quoted(columns: readonly string[]): string {
+  return columns.map((key) => `\`${key}\``).join(", ");
+}
+
+function nameOfIndex(table: string, columns: readonly string[]): string {
+  return `${table}_${columns.join("_")}`.slice(0, 64);
 }
