@@ -36,6 +36,7 @@ import { type AuthorizationServer, createAuthorizationServer } from "./oauth/aut
 import { peopleDoor } from "./oauth/people-door.ts";
 import { settingsOf } from "./oauth/settings.ts";
 import { type Audit, createAudit } from "./observe/audit.ts";
+import { createAuditRetention } from "./observe/audit-retention.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
 import type { Principal } from "./people/principal.ts";

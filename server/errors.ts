@@ -94,6 +94,7 @@ export const ERRORS = {
   // Start and configuration
   config_invalid: { status: 500, text: "The configuration is not valid." },
   start_failed: { status: 500, text: "The server cannot start." },
+  audit_broken: { status: 500, text: "The audit is not as it was written." },
   database_unavailable: { status: 503, rpc: -32603, text: "The database cannot be reached; try again." },
 } as const satisfies Record<string, Entry>;
 

@@ -111,6 +111,7 @@ describe("how people come to an installation", () => {
       },
       err: () => {},
       input: async () => "",
+      taken: async () => true,
       terminal: true,
       createApp,
     });

@@ -1,57 +1,31 @@
 /** `audit tail`: the newest calls and refusals, oldest first. */
 
 import type { Command } from "commander";
-import { createAudit } from "../observe/audit.ts";
+import { queryAudit } from "../observe/audit-query.ts";
+import { type FilterOptions, filterOf, printEvents, printJsonLines, withFilter } from "./audit-filter.ts";
 import type { CliIo } from "./io.ts";
 import { parseCount } from "./options.ts";
-import { oneLine, printTable } from "./output.ts";
-import { organizationOf } from "./tokens.ts";
 import { withWorkplace } from "./workplace.ts";
 
-interface Options {
+interface Options extends FilterOptions {
   limit: number;
-  organization?: string;
   json?: boolean;
 }
 
 export function addAuditTail(parent: Command, io: CliIo): void {
-  parent
-    .command("tail")
-    .description("show the newest calls and refusals")
-    .option("-n, --limit <count>", "how many", parseCount, 50)
-    .option("--organization <slug>", "only of this organization")
+  withFilter(
+    parent
+      .command("tail")
+      .description("show the newest calls and refusals, the newest last")
+      .option("-n, --limit <count>", "how many", parseCount, 50),
+  )
     .option("--json", "print one JSON object to a line")
     .action((options: Options) =>
-      withWorkplace(io, async ({ store, keyring, log }) => {
-        const organization = options.organization ? await organizationOf(store, options.organization) : undefined;
-        const audit = createAudit({ store, keyring, log, clock: Date.now });
-        try {
-          const events = await audit.tail({
-            limit: options.limit,
-            ...(organization && { organizationId: organization.id }),
-          });
-          if (options.json) {
-            for (const event of events) io.out(`${JSON.stringify(event)}\n`);
-            return;
-          }
-          printTable(
-            io,
-            ["AT", "WHO", "ENDPOINT", "TOOL", "CLASS", "DECISION", "OUTCOME", "MS"],
-            events.map((event) => [
-              event.at.toISOString(),
-              oneLine(event.principalName, 24),
-              event.endpointSlug ?? "-",
-              oneLine(event.toolName ?? event.door, 48),
-              event.class ?? "-",
-              event.rule ? `${event.decision} (${oneLine(event.rule, 40)})` : event.decision,
-              event.outcomeCode ? `${event.outcome} (${event.outcomeCode})` : event.outcome,
-              String(event.durationMs ?? "-"),
-            ]),
-            "Nothing was called yet.",
-          );
-        } finally {
-          await audit.close();
-        }
+      withWorkplace(io, async ({ store }) => {
+        const page = { limit: options.limit, order: "newest_first" } as const;
+        const { events } = await queryAudit(store, await filterOf(store, options), page);
+        if (options.json) printJsonLines(io, events.reverse());
+        else printEvents(io, events.reverse(), "Nothing was called yet.");
       }),
     );
 }

@@ -1,5 +1,6 @@
 /** What a command may touch of the process around it; tests and `main.ts` hand it over. */
 
+import { once } from "node:events";
 import type { Config } from "../config.ts";
 import type { Log } from "../observe/log.ts";
 import { readInput } from "./standard-input.ts";
@@ -18,6 +19,8 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Standard output: what a command was asked for. */
   out(text: string): void;
+  /** Resolves when whoever reads along has taken what was put out; false where nobody reads any more. */
+  taken(): Promise<boolean>;
   /** Standard error: one line that says why it failed. */
   err(text: string): void;
   /** Standard input to its end; from a terminal one line that is not shown, after the prompt. */
@@ -35,6 +38,7 @@ export function processIo(createApp: CliIo["createApp"]): CliIo {
     out: (text) => {
       process.stdout.write(text);
     },
+    taken: () => taken(process.stdout),
     err: (text) => {
       process.stderr.write(text);
     },
@@ -42,6 +46,11 @@ export function processIo(createApp: CliIo["createApp"]): CliIo {
     terminal: process.stdout.isTTY === true,
     createApp,
   };
+}
+
+async function taken(stream: NodeJS.WriteStream): Promise<boolean> {
+  if (stream.writableNeedDrain) await Promise.race([once(stream, "drain"), once(stream, "close")]);
+  return !stream.destroyed;
 }
 
 /** Whoever read along (`| head`, a closed terminal) may go at any time; that ends neither a command nor the server. */

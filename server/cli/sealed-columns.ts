@@ -2,11 +2,13 @@
 
 import { clientAad } from "../oauth/clients.ts";
 import { artifactAad } from "../oauth/storage.ts";
+import { auditKeyAad } from "../observe/audit-keys.ts";
 import { accountAad } from "../signin/accounts.ts";
 import { attemptAad } from "../signin/attempts.ts";
 import { registrationAad } from "../signin/registration.ts";
 import { TICKET_AAD } from "../signin/ticket.ts";
 import type { AccountRow } from "../store/models/accounts.ts";
+import type { AuditKeyRow } from "../store/models/audit-keys.ts";
 import type { OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
 import type { OAuthClientRow } from "../store/models/oauth-clients.ts";
 import type { OAuthRegistrationRow } from "../store/models/oauth-registrations.ts";
@@ -17,6 +19,7 @@ import { SECRETS_COLUMN } from "../vault/sql.ts";
 /** A new sealed column is described here, by the function that says what its rows are sealed to. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   SECRETS_COLUMN,
+  sealedColumn<AuditKeyRow>((models) => models.auditKeys, "sealedKey", auditKeyAad),
   sealedColumn<AccountRow>((models) => models.accounts, "sealedTokens", accountAad),
   sealedColumn<OAuthRegistrationRow>((models) => models.oauthRegistrations, "sealedSecret", registrationAad),
   sealedColumn<OAuthClientRow>((models) => models.oauthClients, "sealedSecret", clientAad),

@@ -255,8 +255,16 @@ const oauth = z.strictObject({
   refreshGraceSeconds: z.number().int().min(0).max(600).default(120),
 });
 
+const audit = z.strictObject({
+  retention: z
+    .string()
+    .regex(/^(?:[1-9]\d{0,4}[dwy]|never)$/, "must be a number of days, weeks or years such as 365d, or never")
+    .default("365d"),
+});
+
 export const jackfieldFile = z.strictObject({
   version,
+  audit: audit.prefault({}),
   oauth: oauth.prefault({}),
   vault: vault.default({ store: "sql" }),
   stdio: z.enum(["allow", "deny"]).default("deny"),

@@ -1,21 +1,25 @@
 /**
  * The record of what was called and refused. The intent of a write is committed before the adapter is called and its
- * outcome before the answer leaves; reads and refusals are written in batches.
+ * outcome before the answer leaves; reads and refusals are written in batches. Whatever waits while the database is
+ * busy is committed together next. How rows are kept from being changed unseen: `audit-chain.ts`.
  */
 import { createHmac } from "node:crypto";
-import { Op, type WhereOptions } from "sequelize";
+import { DatabaseError } from "sequelize";
 import { monotonicFactory } from "ulid";
 import type { Log } from "../../adapters/contract.ts";
 import type { Store } from "../store/database.ts";
-import type { AuditEventRow } from "../store/models/audit-events.ts";
-import type { NewRow } from "../store/models/table.ts";
+import type { AuditEventRow, AuditRecord } from "../store/models/audit-events.ts";
 import type { Keyring } from "../vault/keyring.ts";
+import { createChains } from "./audit-chains.ts";
+import { createCheckpoints } from "./audit-checkpoints.ts";
+import { type AuditFilter, queryAudit } from "./audit-query.ts";
+import { type Chain, type Change, IntentMissing, type NewEvent } from "./audit-writer.ts";
 import { canonicalJson } from "./canonical.ts";
 
 /** What is known before or instead of the call. Texts longer than their column are cut. */
-export type AuditEvent = Partial<Omit<AuditEventRow, "id" | "at" | "outcome">> &
+export type AuditEvent = Partial<Omit<AuditRecord, "id" | "at" | "outcome">> &
   Pick<
-    AuditEventRow,
+    AuditRecord,
     "organizationId" | "principalKind" | "principalIssuer" | "principalSubject" | "principalName" | "door" | "decision"
   >;
 
@@ -31,13 +35,9 @@ export interface AuditHandle {
   readonly id: string;
 }
 
-export interface AuditFilter {
+export interface TailFilter extends AuditFilter {
   /** How many of the newest; default 50. */
   limit?: number;
-  organizationId?: string;
-  connectionId?: string;
-  /** Only what came after this event. */
-  afterId?: string;
 }
 
 export interface Audit {
@@ -53,9 +53,10 @@ export interface Audit {
   digest(args: unknown): string;
   /** Writes what was noted. */
   flush(): Promise<void>;
+  /** Writes what was noted and signs that the chain of this process ends here. */
   close(): Promise<void>;
   /** The newest events, oldest first. A write that never ended reads `outcome_unknown`. */
-  tail(filter?: AuditFilter): Promise<AuditEventRow[]>;
+  tail(filter?: TailFilter): Promise<AuditRecord[]>;
 }
 
 export interface AuditOptions {
@@ -71,26 +72,39 @@ const BATCH = 200;
 /** Events kept while the database does not answer; the oldest go first. */
 const MAX_WAITING = 20_000;
 
-const WIDTHS = { principalIssuer: 255, principalSubject: 255, principalName: 255, toolName: 255, rule: 255 } as const;
-
-type NewEvent = NewRow<AuditEventRow>;
+/** A change that somebody waits for. */
+interface Job {
+  readonly change: Change;
+  resolve(): void;
+  reject(error: unknown): void;
+}
 
 /** Makes the audit of one process. */
 export function createAudit({ store, keyring, log, clock }: AuditOptions): Audit {
-  const { auditEvents } = store.models;
   const nextId = monotonicFactory();
-  const key = keyring.deriveKey("audit/arguments");
-  let waiting: NewEvent[] = [];
+  const digestKey = keyring.deriveKey("audit/arguments");
+  const checkpoints = createCheckpoints({ store, log, clock });
+  const chains = createChains({ store, keyring, checkpoints, log, clock, wake: () => void work() });
+  let jobs: Job[] = [];
+  let waiting: (NewEvent & { id: string })[] = [];
+  const flushing: (() => void)[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let writing: Promise<void> = Promise.resolve();
+  let working: Promise<void> | undefined;
 
-  const rowOf = (event: AuditEvent, outcome: AuditEventRow["outcome"], rest: Partial<AuditOutcome> = {}): NewEvent => {
+  const rowOf = (event: AuditEvent, { outcome, outcomeCode, durationMs }: Partial<AuditOutcome>) => {
     const at = clock();
-    return { ...cut(event), ...rest, outcome, id: nextId(at), at: new Date(at) };
+    const ending = { outcomeCode: outcomeCode ?? null, durationMs: durationMs ?? null };
+    return {
+      ...storable(event),
+      ...storable(ending),
+      outcome: outcome ?? ("open" as const),
+      id: nextId(at),
+      at: new Date(at),
+    };
   };
 
-  const note = (row: NewEvent): void => {
-    waiting.push(row);
+  const note = (event: AuditEvent, ending: AuditOutcome): void => {
+    waiting.push(rowOf(event, ending));
     if (waiting.length >= BATCH) {
       void flush();
       return;
@@ -99,77 +113,145 @@ export function createAudit({ store, keyring, log, clock }: AuditOptions): Audit
     timer.unref();
   };
 
-  // One batch at a time, so that a slow database does not pile up transactions.
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    writing = writing.then(writeWaiting);
-    return writing;
+    return new Promise((resolve) => {
+      flushing.push(resolve);
+      void work();
+    });
   };
 
-  const writeWaiting = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH);
-      waiting = waiting.slice(BATCH);
-      try {
-        await store.transaction((transaction) => auditEvents.bulkCreate(batch, { transaction }));
-      } catch (error) {
-        waiting = [...batch, ...waiting];
-        const dropped = Math.max(0, waiting.length - MAX_WAITING);
-        waiting = waiting.slice(dropped);
-        log.error({ error, waiting: waiting.length, dropped }, "audit events could not be written; they are kept");
-        return;
+  const write = (change: Change): Promise<void> =>
+    new Promise((resolve, reject) => {
+      jobs.push({ change, resolve, reject });
+      void work();
+    });
+
+  /** One thing at a time: what a slow database keeps waiting is committed together when it is back. */
+  const work = (): Promise<void> => {
+    working ??= untilDone();
+    return working;
+  };
+
+  const untilDone = async (): Promise<void> => {
+    // First whoever asked for this goes on: what begins together is written together.
+    await Promise.resolve();
+    while (jobs.length > 0 || flushing.length > 0) {
+      const group = jobs.slice(0, BATCH);
+      jobs = jobs.slice(BATCH);
+      for (const [chain, of] of await sorted(group)) await writeJobs(chain, of);
+      if (flushing.length > 0 && !(await writeWaiting())) {
+        for (const resolve of flushing.splice(0)) resolve();
       }
+      await chains.tend();
+    }
+    await chains.tend();
+    // Nothing is awaited between the last look and this: what comes now starts anew.
+    if (jobs.length > 0 || flushing.length > 0) return untilDone();
+    working = undefined;
+  };
+
+  /** The jobs of each chain; those that belong to none are refused. */
+  const sorted = async (group: readonly Job[]): Promise<ReadonlyMap<Chain, Job[]>> => {
+    const byChain = new Map<Chain, Job[]>();
+    for (const job of group) {
+      try {
+        const chain = await chains.of(job.change);
+        byChain.set(chain, [...(byChain.get(chain) ?? []), job]);
+      } catch (error) {
+        job.reject(error);
+      }
+    }
+    return byChain;
+  };
+
+  const writeJobs = async (chain: Chain, group: readonly Job[]): Promise<void> => {
+    try {
+      await chains.write(
+        chain,
+        group.map(({ change }) => change),
+      );
+      for (const { resolve } of group) resolve();
+    } catch (error) {
+      // One that cannot be written must not fail the others. Where the database does not answer, all fail at once.
+      const alone = error instanceof IntentMissing || error instanceof DatabaseError;
+      if (group.length > 1 && alone) for (const job of group) await writeJobs(chain, [job]);
+      else for (const { reject } of group) reject(error);
+    }
+  };
+
+  /** Writes one batch of what was noted; true where there may be more. */
+  const writeWaiting = async (): Promise<boolean> => {
+    const batch = waiting.slice(0, BATCH);
+    const changes = batch.map((row): Change => ({ kind: "event", row }));
+    const [first] = changes;
+    if (first === undefined) return false;
+    waiting = waiting.slice(BATCH);
+    try {
+      await chains.write(await chains.of(first), changes);
+      return waiting.length > 0;
+    } catch (error) {
+      waiting = [...batch, ...waiting];
+      const dropped = Math.max(0, waiting.length - MAX_WAITING);
+      waiting = waiting.slice(dropped);
+      log.error({ error, waiting: waiting.length, dropped }, "audit events could not be written; they are kept");
+      return false;
     }
   };
 
   return {
     refused(event) {
-      note(rowOf(event, "refused"));
+      note(event, { ...event, outcome: "refused" });
     },
     async begin(event) {
-      const row = await auditEvents.create(rowOf(event, "open"));
+      const row = rowOf(event, {});
+      await write({ kind: "event", row });
       return { id: row.id };
     },
     async finish({ id }, { outcome, outcomeCode = null, durationMs = null }) {
-      const [changed] = await auditEvents.update(
-        { outcome, outcomeCode, durationMs },
-        { where: { id, outcome: "open" } },
-      );
-      if (changed !== 1) log.error({ id, outcome }, "the outcome of a write found no open intent");
+      try {
+        await write({ kind: "end", id, ending: { outcome, ...storable({ outcomeCode }), durationMs } });
+      } catch (error) {
+        if (!(error instanceof IntentMissing)) throw error;
+        log.error({ id, outcome }, "the outcome of a write found no open intent");
+      }
     },
     record({ outcome, outcomeCode = null, durationMs = null, ...event }) {
-      note(rowOf(event, outcome, { outcomeCode, durationMs }));
+      note(event, { outcome, outcomeCode, durationMs });
     },
     digest(args) {
-      return createHmac("sha256", key).update(canonicalJson(args)).digest("hex");
+      return createHmac("sha256", digestKey).update(canonicalJson(args)).digest("hex");
     },
     flush,
     async close() {
       await flush();
+      while (working !== undefined) await working;
+      await chains.close();
     },
-    async tail({ limit = 50, organizationId, connectionId, afterId } = {}) {
-      const where: WhereOptions<AuditEventRow> = {
-        ...(organizationId !== undefined && { organizationId }),
-        ...(connectionId !== undefined && { connectionId }),
-        ...(afterId !== undefined && { id: { [Op.gt]: afterId } }),
-      };
-      const rows = await auditEvents.findAll({ where, order: [["id", "DESC"]], limit });
-      return rows.reverse().map((row) => {
-        const event = row.get({ plain: true });
-        return event.outcome === "open" ? { ...event, outcome: "outcome_unknown" } : event;
-      });
+    async tail({ limit = 50, ...filter } = {}) {
+      const { events } = await queryAudit(store, filter, { limit, order: "newest_first" });
+      return events.reverse();
     },
   };
 }
 
-/** Cut by characters, not code units, so that no half of a surrogate pair is stored. */
-function cut(event: AuditEvent): AuditEvent {
-  const result = { ...event };
-  for (const [name, width] of Object.entries(WIDTHS)) {
-    const field = name as keyof typeof WIDTHS;
-    const value = result[field];
-    if (typeof value === "string" && value.length > width) result[field] = [...value].slice(0, width).join("");
-  }
-  return result;
+/** How many characters the columns take. */
+const WIDTHS: Readonly<Record<string, number>> = {
+  ...{ principalKind: 16, principalIssuer: 255, principalSubject: 255, principalName: 255, toolName: 255, rule: 255 },
+  ...{ endpointSlug: 64, connectionSlug: 64, outcomeCode: 64, traceId: 64, door: 32, era: 16, class: 16 },
+};
+
+/**
+ * The texts as the database gives them back, or a hash over them would not fit: without NUL and halves of surrogate
+ * pairs, and cut by characters, not code units.
+ */
+function storable<T extends object>(event: T): T {
+  const texts = Object.entries(event).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== "string") return [name, value];
+    const text = value.toWellFormed().replaceAll("\0", "\u{FFFD}");
+    const width = WIDTHS[name] ?? Number.POSITIVE_INFINITY;
+    return [name, text.length > width ? [...text].slice(0, width).join("") : text];
+  });
+  return { ...event, ...Object.fromEntries(texts) };
 }

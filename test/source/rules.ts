@@ -13,8 +13,8 @@ const ROWS: readonly (readonly string[])[] = [
   ["server/main.ts"],
 ];
 
-/** The one file of a low room that stands higher: audit rows are written to the store and digested with vault keys. */
-const ROW_OF_FILE: Readonly<Record<string, number>> = { "server/observe/audit.ts": 1 };
+/** Files of a low room that stand higher: audit rows are written to the store and sealed with vault keys. */
+const HIGHER = /^server\/observe\/audit(?:-[a-z-]+)?\.ts$/;
 
 /** Modules that open sockets or look up names. */
 const SOCKET_MODULES: ReadonlySet<string> = new Set([
@@ -108,7 +108,7 @@ export function undeclaredModelFields(files: readonly SourceFile[]): string[] {
 }
 
 function rowOf(path: string): number | undefined {
-  const row = ROW_OF_FILE[path] ?? ROWS.findIndex((rooms) => rooms.some((room) => path.startsWith(room)));
+  const row = HIGHER.test(path) ? 1 : ROWS.findIndex((rooms) => rooms.some((room) => path.startsWith(room)));
   return row === -1 ? undefined : row;
 }
 

@@ -36,12 +36,37 @@ export interface AuditEventRow {
   outcomeCode: string | null;
   durationMs: number | null;
   traceId: string | null;
+  /** The chain of the process that wrote it; null in rows from before there were chains. See `observe/audit-chain.ts`. */
+  chainId: string | null;
+  /** Which link of the chain the event is, from 1; the hash of the link before; its own hash. */
+  sequence: number | null;
+  previousHash: string | null;
+  hash: string | null;
+  /** The same of the link that says how a write ended; null while it is open, and in events that ended at once. */
+  endSequence: number | null;
+  endPreviousHash: string | null;
+  endHash: string | null;
 }
+
+/** The columns that hold an event to its chain. */
+export const CHAIN_COLUMNS = [
+  "chainId",
+  "sequence",
+  "previousHash",
+  "hash",
+  "endSequence",
+  "endPreviousHash",
+  "endHash",
+] as const satisfies (keyof AuditEventRow)[];
+
+/** An event without what holds it to its chain. */
+export type AuditRecord = Omit<AuditEventRow, (typeof CHAIN_COLUMNS)[number]>;
 
 export function defineAuditEvents(sequelize: Sequelize): Table<AuditEventRow> {
   const optional = { allowNull: true };
   return defineTable<AuditEventRow>(sequelize, "audit_events", {
-    id: id(),
+    // Given by the writer, always: Sequelize would make another one for each row and each update.
+    id: { ...id(), defaultValue: undefined },
     at: moment(),
     organizationId: reference(),
     environmentId: reference(optional),
@@ -68,5 +93,12 @@ export function defineAuditEvents(sequelize: Sequelize): Table<AuditEventRow> {
     outcomeCode: string(64, optional),
     durationMs: integer(optional),
     traceId: string(64, optional),
+    chainId: reference(optional),
+    sequence: integer(optional),
+    previousHash: digest(optional),
+    hash: digest(optional),
+    endSequence: integer(optional),
+    endPreviousHash: digest(optional),
+    endHash: digest(optional),
   });
 }

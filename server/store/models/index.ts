@@ -4,7 +4,9 @@ import { defineAccounts } from "./accounts.ts";
 import { defineActivations } from "./activations.ts";
 import { defineAgentTokens } from "./agent-tokens.ts";
 import { defineAgents } from "./agents.ts";
+import { defineAuditCheckpoints } from "./audit-checkpoints.ts";
 import { defineAuditEvents } from "./audit-events.ts";
+import { defineAuditKeys } from "./audit-keys.ts";
 import { defineCatalogueItems } from "./catalogue-items.ts";
 import { defineChanges } from "./changes.ts";
 import { defineConnectionStates } from "./connection-states.ts";
@@ -52,6 +54,8 @@ export function defineModels(sequelize: Sequelize) {
     mcpSessions: defineMcpSessions(sequelize),
     activations: defineActivations(sequelize),
     auditEvents: defineAuditEvents(sequelize),
+    auditCheckpoints: defineAuditCheckpoints(sequelize),
+    auditKeys: defineAuditKeys(sequelize),
     changes: defineChanges(sequelize),
     accounts: defineAccounts(sequelize),
     pairingPackets: definePairingPackets(sequelize),
