@@ -24,7 +24,7 @@ export interface AwsOptions {
 
 const CURRENT = "AWSCURRENT";
 /** Holds a version until it is current; without a label AWS may delete it. */
-const NEXT = "JACKFIELD_NEXT";
+const NEXT = "jackfield-next";
 const TIMEOUT_MS = 15_000;
 /** Writers that meet at one secret try again this often. */
 const ATTEMPTS = 8;
