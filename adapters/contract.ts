@@ -31,9 +31,15 @@ export interface Log {
 /** What an adapter learned about its upstream and wants to find again after a restart (not a secret). */
 export type AdapterMemory = { [key: string]: Json };
 
-export type Credential =
+/** One secret and where it goes. */
+export type SingleCredential =
   /** `within`: the token goes to this URL and below only; absent: to the connection's origin. */
-  { kind: "bearer"; token: string; within?: string } | { kind: "header" | "query"; name: string; value: string };
+  | { kind: "bearer"; token: string; within?: string }
+  | { kind: "basic"; username: string; password: string }
+  | { kind: "header" | "query" | "cookie"; name: string; value: string };
+
+/** What a connection authenticates with; `several` holds one for each security scheme of its document, by name. */
+export type Credential = SingleCredential | { kind: "several"; schemes: Readonly<Record<string, SingleCredential>> };
 
 /** What an upstream said to a credential. */
 export interface Refusal {
@@ -127,7 +133,8 @@ export interface Introduction {
 }
 
 export interface Health {
-  state: "healthy" | "unhealthy";
+  /** `configured`: there is nothing that could be asked without acting. */
+  state: "healthy" | "unhealthy" | "configured";
   /** One of the codes of `UpstreamError` where unhealthy. */
   code?: UpstreamErrorCode;
   /** The service's own words, bounded. */

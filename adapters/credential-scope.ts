@@ -30,19 +30,62 @@ export function applyCredential(
   if (!credential) return undefined;
   const { url, headers } = request;
   if (url.origin !== home.origin) return undefined;
-  if (credential.kind === "bearer") {
-    if (credential.within !== undefined && !isWithin(url, credential.within)) return undefined;
-    headers.set("authorization", `Bearer ${credential.token}`);
-    return credential.token;
+  switch (credential.kind) {
+    case "bearer":
+      if (credential.within !== undefined && !isWithin(url, credential.within)) return undefined;
+      headers.set("authorization", `Bearer ${credential.token}`);
+      break;
+    case "basic":
+      headers.set("authorization", `Basic ${basicPair(credential.username, credential.password)}`);
+      break;
+    case "header":
+      headers.set(credential.name, credential.value);
+      break;
+    case "query":
+      url.searchParams.set(credential.name, credential.value);
+      break;
+    case "cookie": {
+      const others = headers.get("cookie");
+      const own = `${credential.name}=${credential.value}`;
+      headers.set("cookie", others === null ? own : `${others}; ${own}`);
+      break;
+    }
+    case "several": {
+      const added = Object.values(credential.schemes).map((single) => applyCredential(single, request, home));
+      return added.find((secret) => secret !== undefined);
+    }
   }
-  if (credential.kind === "header") headers.set(credential.name, credential.value);
-  else url.searchParams.set(credential.name, credential.value);
-  return credential.value;
+  return secretsOf(credential)[0];
+}
+
+/** RFC 7617, 2: user and password in UTF-8, as base64. */
+function basicPair(username: string, password: string): string {
+  return Buffer.from(`${username}:${password}`, "utf8").toString("base64");
+}
+
+/** Everything in a credential that an upstream might echo and nobody may see. */
+export function secretsOf(credential: Credential): string[] {
+  switch (credential.kind) {
+    case "bearer":
+      return [credential.token];
+    case "basic":
+      return [credential.password, basicPair(credential.username, credential.password)];
+    case "several":
+      return Object.values(credential.schemes).flatMap(secretsOf);
+    default:
+      return [credential.value];
+  }
 }
 
 /** Whether two credentials are the same secret in the same place. */
 export function isSameCredential(a: Credential | undefined, b: Credential | undefined): boolean {
-  if (!a || !b || a.kind !== b.kind) return a === b;
-  if (a.kind === "bearer") return b.kind === "bearer" && a.token === b.token;
-  return b.kind === a.kind && a.name === b.name && a.value === b.value;
+  return a === b || (a !== undefined && b !== undefined && placed(a) === placed(b));
+}
+
+/** The bounds of a bearer token do not make it another one. */
+function placed(credential: Credential): string {
+  if (credential.kind === "bearer") return JSON.stringify([credential.kind, credential.token]);
+  if (credential.kind === "basic") return JSON.stringify([credential.kind, credential.username, credential.password]);
+  if (credential.kind !== "several") return JSON.stringify([credential.kind, credential.name, credential.value]);
+  return JSON.stringify(Object.entries(credential.schemes).map(([name, single]) => [name, placed(single)]));
 }
