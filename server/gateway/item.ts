@@ -2,6 +2,7 @@
 import type { AdapterSession, CallContext, JsonObject } from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
+import type { AuthorizationNeed } from "./authorization.ts";
 import { describeCaller, type Gateway, type Reach } from "./call.ts";
 import type { Door, GatewayCaller } from "./caller.ts";
 
@@ -43,6 +44,8 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
     });
     throw new JackfieldError("scope_missing");
   }
+  const unauthorized = (need: AuthorizationNeed) =>
+    new JackfieldError("authorization_required", { text: need.text, data: need.url ? { url: need.url } : {} });
   const need = await gateway.authorizations.need(connection, caller.principal);
   if (need) {
     gateway.audit.refused({
@@ -53,7 +56,7 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
       outcomeCode: "authorization_required",
       durationMs: 0,
     });
-    throw new JackfieldError("authorization_required", { text: need.text, data: need.url ? { url: need.url } : {} });
+    throw unauthorized(need);
   }
   const { callMs, maxMs } = gateway.timeouts;
   const call: CallContext = { ...use.reach, timeoutMs: use.reach.ask ? maxMs : callMs, maxTimeoutMs: maxMs };
@@ -80,6 +83,8 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
       { connection: connection.slug, item: use.item.slice(0, 200), reason: String(error) },
       "an item could not be used",
     );
-    throw error;
+    const refused = error instanceof JackfieldError && error.code === "authorization_required" ? error : undefined;
+    const missing = refused && (await gateway.authorizations.need(connection, caller.principal, refused));
+    throw missing ? unauthorized(missing) : error;
   }
 }

@@ -2,6 +2,7 @@
 import type { Change } from "../../adapters/contract.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import type { Bus } from "../shared-state/contract.ts";
+import { DEPLOYMENT_KEY } from "../signin/types.ts";
 import type { Face } from "./face.ts";
 import type { LegacyFace } from "./legacy/serve.ts";
 import { listenerOf } from "./modern/subscriptions.ts";
@@ -42,8 +43,14 @@ export function relayChanges(face: Face, legacy: LegacyFace, bus: Bus): { close(
     notifier.listChanged("tools", place.endpointId, place.holderKey);
   });
   // An account that came or went decides what its principal can call; lists are a good moment to look again.
-  const stopAccounts = bus.subscribe("accounts", ({ principalKey }) => {
-    if (typeof principalKey === "string") notifier.principalChanged("tools", principalKey);
+  const stopAccounts = bus.subscribe("accounts", ({ connectionId, principalKey }) => {
+    if (typeof principalKey !== "string") return;
+    if (principalKey !== DEPLOYMENT_KEY) return notifier.principalChanged("tools", principalKey);
+    // Everybody uses it.
+    for (const environment of registry.environments()) {
+      if (!environment.connections.some(({ id }) => id === connectionId)) continue;
+      for (const endpoint of environment.endpoints) notifier.listChanged("tools", endpoint.id);
+    }
   });
   const stopUpstream = face.gateway.sessions.onChange(({ connection, change }) => relay(connection, change));
 
