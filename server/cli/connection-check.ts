@@ -35,7 +35,9 @@ export function addConnectionCheck(parent: Command, io: CliIo): void {
           const text = `${slug} does not work${code}: ${oneLine(health.message, 500) || "no reason given"}`;
           throw new JackfieldError("upstream_unreachable", { text });
         }
-        if (!options.json) io.out(`${slug} works.${health.message ? ` ${oneLine(health.message, 500)}` : ""}\n`);
+        if (options.json) return;
+        const says = health.message ? ` ${oneLine(health.message, 500)}` : "";
+        io.out(health.state === "healthy" ? `${slug} works.${says}\n` : `${slug} cannot be tested.${says}\n`);
       }),
     );
 }

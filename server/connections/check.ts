@@ -12,7 +12,7 @@ import type { ServedConnection } from "./types.ts";
 
 /** How it is, and in the service's own words why. */
 export interface Checked {
-  state: "healthy" | "unhealthy";
+  state: Health["state"];
   /** Where unhealthy; `authentication_required` where the service wants a credential, or another one. */
   code?: string;
   message?: string;
