@@ -19,6 +19,7 @@ import { addCredentialSet } from "./credential-set.ts";
 import { failureLine } from "./failure.ts";
 import type { CliIo } from "./io.ts";
 import { addMigrate } from "./migrate.ts";
+import { addOpenapiDryrun } from "./openapi-dryrun.ts";
 import { addOrganizationCreate } from "./organization-create.ts";
 import { addPeopleResetLink, addPeopleSetupLink } from "./people-links.ts";
 import { addPeopleList } from "./people-list.ts";
@@ -92,6 +93,7 @@ function build(io: CliIo): Command {
   for (const add of [addPeopleList, addPeopleSetupLink, addPeopleResetLink]) add(people, io);
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
+  addOpenapiDryrun(program.command("openapi").description("OpenAPI documents"), io);
   const audit = program.command("audit").description("what was called and refused");
   for (const add of [addAuditTail, addAuditQuery, addAuditExport, addAuditVerify]) add(audit, io);
   return program;

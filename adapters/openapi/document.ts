@@ -1,0 +1,111 @@
+/** Bytes -> one parsed OpenAPI document. Nothing is validated: a fault costs the operation it is in, never the document. */
+import { CORE_SCHEMA, defineScalarTag, load, mergeTag, NOT_RESOLVED } from "js-yaml";
+import { parse } from "yaml";
+import type { JsonObject } from "../contract.ts";
+import { isObject } from "../http-request/json.ts";
+
+export type SpecVersion = "2.0" | "3.0" | "3.1" | "3.2";
+
+export interface OpenApiDocument {
+  root: JsonObject;
+  version: SpecVersion;
+}
+
+/** What was given is no OpenAPI document; the message is for the person who named it. */
+export class DocumentError extends Error {
+  override readonly name = "DocumentError";
+}
+
+/** Characters that the slow, lenient YAML parser is tried with. */
+const MAX_LENIENT = 4 * 1024 * 1024;
+const MAX_ALIASES = 100_000;
+const MAX_DEPTH = 500;
+
+/** Numbers that would not read back as they are written (`012`, `0x1f`, `+1`) stay the text that their author wrote. */
+const intTag = defineScalarTag("tag:yaml.org,2002:int", {
+  implicit: true,
+  implicitFirstChars: [..."-0123456789"],
+  resolve: (source) => (/^(?:0|-?[1-9]\d{0,15})$/.test(source) ? Number(source) : NOT_RESOLVED),
+  identify: () => false,
+});
+/** YAML 1.2 core schema: `on`, `off` and dates are text. Merge keys are of 1.1, and common. */
+const SCHEMA = CORE_SCHEMA.withTags(intTag, mergeTag);
+
+/** @throws DocumentError */
+export function parseDocument(bytes: Uint8Array): OpenApiDocument {
+  const root = parseText(decode(bytes));
+  if (!isObject(root)) throw new DocumentError("The document is not an OpenAPI document: it is not an object.");
+  return { root, version: versionOf(root) };
+}
+
+function decode(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
+  return new TextDecoder("utf-8").decode(bytes);
+}
+
+function parseText(text: string): unknown {
+  if (/^\s*[[{]/.test(text)) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // JSON with comments or trailing commas is YAML, mostly.
+    }
+  }
+  if (/^\s*<(?:!doctype|html|\?xml)/i.test(text)) {
+    throw new DocumentError("The address gives a web page, not an OpenAPI document in JSON or YAML.");
+  }
+  let reason: string;
+  try {
+    return load(text, {
+      schema: SCHEMA,
+      json: true,
+      maxAliases: MAX_ALIASES,
+      maxTotalMergeKeys: 100_000,
+      maxDepth: MAX_DEPTH,
+    });
+  } catch (error) {
+    reason = firstLine(error);
+  }
+  if (text.length <= MAX_LENIENT) {
+    try {
+      return parse(text, {
+        strict: false,
+        merge: true,
+        schema: "core",
+        uniqueKeys: false,
+        maxAliasCount: MAX_ALIASES,
+        prettyErrors: false,
+        logLevel: "silent",
+      });
+    } catch {
+      // The first parser's reason says more: it has a line number.
+    }
+  }
+  throw new DocumentError(`The document is neither JSON nor YAML: ${reason}`);
+}
+
+function versionOf(root: JsonObject): SpecVersion {
+  const { swagger, openapi } = root;
+  if (swagger !== undefined) {
+    if (/^2(\.|$)/.test(String(swagger))) return "2.0";
+    throw new DocumentError(`Swagger ${String(swagger).slice(0, 20)} is not supported; versions 2.0 and 3.x are.`);
+  }
+  if (openapi !== undefined) {
+    const minor = /^3(?:\.(\d+))?/.exec(String(openapi));
+    if (!minor) {
+      throw new DocumentError(`OpenAPI ${String(openapi).slice(0, 20)} is not supported; versions 2.0 and 3.x are.`);
+    }
+    const number = Number(minor[1] ?? 0);
+    return number === 0 ? "3.0" : number === 1 ? "3.1" : "3.2";
+  }
+  if (root["asyncapi"] !== undefined) throw new DocumentError("This is an AsyncAPI document, not OpenAPI.");
+  if (root["swaggerVersion"] !== undefined) throw new DocumentError("Swagger 1.x is not supported; 2.0 and 3.x are.");
+  throw new DocumentError("The document is not an OpenAPI document: it has neither openapi nor swagger.");
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return (text.split("\n")[0] ?? "").slice(0, 300);
+}

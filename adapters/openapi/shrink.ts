@@ -1,0 +1,182 @@
+/**
+ * Makes an input schema small enough for a model's context, step by step and no further than needed. What is cut
+ * accepts anything, so a call may still hold it: the service checks it.
+ */
+import type { JsonObject } from "../contract.ts";
+import { isObject, objectOf, stringsOf } from "../http-request/json.ts";
+import { mapSchema, nameOf, walkRefs } from "./definitions.ts";
+
+/** Bytes of one input schema. */
+export const MAX_SCHEMA = 16 * 1024;
+const LONG_ENUM = 30;
+const SHOWN_OF_ENUM = 10;
+
+/** @returns the schema, or a smaller one that accepts more, of at most `most` bytes */
+export function shrink(schema: JsonObject, most = MAX_SCHEMA): JsonObject {
+  const steps: ((schema: JsonObject) => JsonObject)[] = [
+    withoutDescriptions,
+    withoutLongEnums,
+    (given) => toDepth(given, 3),
+    (given) => toDepth(given, 2),
+    (given) => withoutOptional(given, most),
+    (given) => toDepth(given, 0),
+    (given) => withoutInside(given),
+    (given) => withoutParameters(given, most),
+  ];
+  let small = schema;
+  for (const step of steps) {
+    if (bytesOf(small) <= most) return small;
+    small = pruned(step(small));
+  }
+  return small;
+}
+
+export function bytesOf(schema: unknown): number {
+  return Buffer.byteLength(JSON.stringify(schema));
+}
+
+/** The arguments keep their own descriptions. */
+function withoutDescriptions(schema: JsonObject): JsonObject {
+  const bare = (value: unknown) => mapProperty(value, ({ description: _dropped, ...rest }) => rest);
+  const properties = Object.entries(objectOf(schema["properties"])).map(([name, value]) => {
+    const described = objectOf(value)["description"];
+    return [name, { ...objectOf(bare(value)), ...(described === undefined ? {} : { description: described }) }];
+  });
+  const rest = objectOf(bare(schema));
+  return { ...rest, properties: Object.fromEntries(properties) };
+}
+
+function withoutLongEnums(schema: JsonObject): JsonObject {
+  return objectOf(
+    mapProperty(schema, (object) => {
+      const values = object["enum"];
+      if (!Array.isArray(values) || values.length <= LONG_ENUM) return object;
+      const { enum: _dropped, ...rest } = object;
+      const shown = values.slice(0, SHOWN_OF_ENUM).map((value) => String(value).slice(0, 40));
+      return { ...rest, description: `One of ${values.length} values: ${shown.join(", ")}, …` };
+    }),
+  );
+}
+
+/** Definitions further than `depth` references away are cut. */
+function toDepth(schema: JsonObject, depth: number): JsonObject {
+  const definitions = objectOf(schema["$defs"]);
+  const { $defs: _definitions, ...root } = schema;
+  const near = new Set<string>();
+  let edge: unknown[] = [root];
+  for (let level = 0; level < depth && edge.length > 0; level += 1) {
+    const next: unknown[] = [];
+    for (const value of edge) {
+      walkRefs(value, (name) => {
+        if (near.has(name)) return;
+        near.add(name);
+        next.push(definitions[name]);
+      });
+    }
+    edge = next;
+  }
+  const cut = (value: unknown): unknown =>
+    mapSchema(value, (object) => {
+      const name = nameOf(object["$ref"]);
+      return name === undefined || near.has(name) ? undefined : { description: name };
+    });
+  const kept = Object.entries(definitions).filter(([name]) => near.has(name));
+  const cutRoot = objectOf(cut(root));
+  if (kept.length === 0) return cutRoot;
+  return { ...cutRoot, $defs: Object.fromEntries(kept.map(([name, value]) => [name, cut(value)])) };
+}
+
+/** Optional properties inside the arguments go, the last ones first. */
+function withoutOptional(schema: JsonObject, most: number): JsonObject {
+  const copy = structuredClone(schema);
+  const found: { object: JsonObject; properties: JsonObject; key: string; bytes: number }[] = [];
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    if (!isObject(value)) return;
+    const properties = value["properties"];
+    if (isObject(properties)) {
+      const required = new Set(stringsOf(value["required"]));
+      for (const [key, item] of Object.entries(properties)) {
+        if (!required.has(key)) found.push({ object: value, properties, key, bytes: bytesOf(item) + key.length + 4 });
+        visit(item);
+      }
+    }
+    for (const keyword of ["items", "prefixItems", "additionalProperties", "allOf", "anyOf", "not", "contains"]) {
+      visit(value[keyword]);
+    }
+  };
+  for (const item of Object.values(objectOf(copy["properties"]))) visit(item);
+  for (const item of Object.values(objectOf(copy["$defs"]))) visit(item);
+  let over = bytesOf(copy) - most;
+  for (const { object, properties, key, bytes } of found.reverse()) {
+    if (over <= 0) break;
+    if (!Object.hasOwn(properties, key)) continue;
+    delete properties[key];
+    if (object["additionalProperties"] === false) delete object["additionalProperties"];
+    over -= bytes;
+  }
+  return copy;
+}
+
+/** Only the arguments themselves are left, with their types and what they are for. */
+function withoutInside(schema: JsonObject): JsonObject {
+  const properties = Object.entries(objectOf(schema["properties"])).map(([name, value]) => {
+    const { type, description } = objectOf(value);
+    return [name, { ...(type === undefined ? {} : { type }), ...(description === undefined ? {} : { description }) }];
+  });
+  const { $defs: _definitions, ...rest } = schema;
+  return { ...rest, properties: Object.fromEntries(properties) };
+}
+
+function withoutParameters(schema: JsonObject, most: number): JsonObject {
+  const required = new Set(stringsOf(schema["required"]));
+  const entries = Object.entries(objectOf(schema["properties"]));
+  const kept = entries.filter(([name]) => required.has(name));
+  for (const entry of entries) {
+    if (required.has(entry[0])) continue;
+    if (bytesOf({ ...schema, properties: Object.fromEntries([...kept, entry]) }) > most) break;
+    kept.push(entry);
+  }
+  return { ...schema, properties: Object.fromEntries(kept) };
+}
+
+/** Without definitions that nothing refers to any more. */
+function pruned(schema: JsonObject): JsonObject {
+  const definitions = objectOf(schema["$defs"]);
+  const { $defs: _definitions, ...root } = schema;
+  const used = new Set<string>();
+  const waiting: unknown[] = [root];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    walkRefs(value, (name) => {
+      if (used.has(name)) return;
+      used.add(name);
+      waiting.push(definitions[name] ?? {});
+    });
+  }
+  const kept = Object.entries(definitions).filter(([name]) => used.has(name));
+  return kept.length === 0 ? root : { ...root, $defs: Object.fromEntries(kept) };
+}
+
+/** Applies a change to every schema object, the inner ones first. */
+function mapProperty(value: unknown, change: (object: JsonObject) => JsonObject): unknown {
+  const inner = (object: JsonObject): unknown => {
+    const changed = change(object);
+    return Object.fromEntries(
+      Object.entries(changed).map(([key, item]) => {
+        if (key === "properties" || key === "$defs") {
+          return [
+            key,
+            Object.fromEntries(Object.entries(objectOf(item)).map(([name, each]) => [name, mapProperty(each, change)])),
+          ];
+        }
+        return [key, isObject(item) && key !== "default" && key !== "const" ? inner(item) : listOf(key, item, change)];
+      }),
+    );
+  };
+  return isObject(value) ? inner(value) : value;
+}
+
+function listOf(key: string, item: unknown, change: (object: JsonObject) => JsonObject): unknown {
+  if (!Array.isArray(item) || key === "enum" || key === "required" || key === "type" || key === "default") return item;
+  return item.map((each) => mapProperty(each, change));
+}

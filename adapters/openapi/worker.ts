@@ -1,0 +1,57 @@
+/** Entry of the worker thread: reads one document after the other. It has no way out to the network or to files. */
+import { parentPort } from "node:worker_threads";
+import type { ToolDefinition } from "../contract.ts";
+import type { OperationPlan } from "../http-request/plan.ts";
+import { DocumentError, parseDocument } from "./document.ts";
+import type { ReadAnswer, ReadRequest, ReadSummary, SkippedOperation } from "./messages.ts";
+import { convertDocument } from "./operations.ts";
+import { packPlans } from "./packed.ts";
+
+/** Tools in one message: the parent turns to other work between two of them. */
+const BATCH = 50;
+
+parentPort?.on("message", (request: ReadRequest) => {
+  const answer = (message: ReadAnswer) => parentPort?.postMessage(message);
+  try {
+    answer({ id: request.id, kind: "done", summary: read(request, answer) });
+  } catch (error) {
+    const message =
+      error instanceof DocumentError ? error.message : `The document cannot be read: ${String(error).slice(0, 300)}`;
+    answer({ id: request.id, kind: "failed", message });
+  }
+});
+
+function read({ id, bytes, options, origins }: ReadRequest, answer: (message: ReadAnswer) => void): ReadSummary {
+  const document = convertDocument(parseDocument(bytes), options);
+  const plans: [string, OperationPlan][] = [];
+  const skipped: SkippedOperation[] = [];
+  const found = new Set<string>();
+  const operations: ReadSummary["operations"] = [];
+  let batch: ToolDefinition[] = [];
+  for (const converted of document.operations) {
+    if (converted.kind === "skipped") {
+      const { method, path, reason } = converted;
+      skipped.push({ method, path, reason });
+      continue;
+    }
+    const { tool, plan, operationId } = converted;
+    const origin = URL.canParse(plan.server) ? new URL(plan.server).origin : undefined;
+    if (origin !== undefined && origins !== undefined && !origins.includes(origin)) {
+      const reason = `its server ${origin} is not one that the connection was set up with; set baseUrl to use it`;
+      skipped.push({ method: plan.method, path: plan.path, reason });
+      continue;
+    }
+    if (origin !== undefined) found.add(origin);
+    plans.push([tool.name, plan]);
+    const { method, path } = plan;
+    operations.push({ method, path, action: tool.name, ...(operationId === undefined ? {} : { operationId }) });
+    batch.push(tool);
+    if (batch.length < BATCH) continue;
+    answer({ id, kind: "tools", tools: batch });
+    batch = [];
+  }
+  answer({ id, kind: "tools", tools: batch });
+  const { title, description, schemes } = document;
+  const summary = { title, description, schemes, operations, skipped, warnings: document.warnings() };
+  return { ...summary, plans: packPlans(plans), origins: [...found].sort() };
+}
