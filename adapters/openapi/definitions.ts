@@ -1,11 +1,15 @@
 /** One tool's schema with the definitions it needs, and no others. */
 import type { JsonObject } from "../contract.ts";
 import { isObject } from "../http-request/json.ts";
-import type { Schemas } from "./schema.ts";
+import type { Definition, Schemas } from "./schema.ts";
 
 /** Bytes of a definition that is put in place wherever it is used: a reference would not be shorter. */
 const SMALL = 64;
 const MAX_DEFINITIONS = 5000;
+/** Bytes of definitions that are put together in full. */
+const MAX_WHOLE = 96 * 1024;
+/** References from the arguments to a definition that is kept beyond that. */
+const CUT_DEPTH = 3;
 
 /** Keywords whose keys are names. */
 export const NAME_MAPS: ReadonlySet<string> = new Set(["properties", "$defs"]);
@@ -14,26 +18,28 @@ export const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "r
 
 /**
  * Puts definitions that are used once, or are small, in the place of their reference: some hosts lose `$defs`. What
- * leads back to itself stays a reference.
+ * leads back to itself stays a reference. Beyond `MAX_WHOLE` bytes, definitions far away are cut at once: such a schema
+ * is never shown whole.
  */
 export function assemble(root: JsonObject, refs: ReadonlySet<string>, schemas: Schemas): JsonObject {
+  if (refs.size === 0) return root;
   const needed = reachable(refs, schemas);
-  if (needed.size === 0) return root;
   const circular = circles(needed);
-  const uses = new Map<string, number>();
-  const count = (value: unknown) => walkRefs(value, (name) => uses.set(name, (uses.get(name) ?? 0) + 1));
-  count(root);
-  for (const { schema } of needed.values()) count(schema);
+  const uses = usesOf(root);
+  for (const definition of needed.values()) {
+    for (const [name, count] of definition.uses) uses.set(name, (uses.get(name) ?? 0) + count);
+  }
   const inlined = new Map<string, JsonObject>();
-  for (const [name, { schema, refs: inner }] of needed) {
+  for (const [name, { schema, bytes, refs: inner }] of needed) {
     if (circular.has(name)) continue;
-    const small = inner.size === 0 && JSON.stringify(schema).length <= SMALL;
-    if (small || uses.get(name) === 1) inlined.set(name, schema);
+    if (uses.get(name) === 1 || (inner.size === 0 && bytes <= SMALL)) inlined.set(name, schema);
   }
   const expand = (value: unknown): unknown =>
     mapSchema(value, (object) => {
       const name = nameOf(object["$ref"]);
-      const target = name === undefined ? undefined : inlined.get(name);
+      if (name === undefined) return undefined;
+      if (!needed.has(name)) return { description: name };
+      const target = inlined.get(name);
       if (target === undefined) return undefined;
       const { $ref: _ref, ...beside } = object;
       return merged(expand(target), beside, expand);
@@ -43,6 +49,19 @@ export function assemble(root: JsonObject, refs: ReadonlySet<string>, schemas: S
   if (!isObject(result)) return root;
   if (kept.length === 0) return result;
   return { ...result, $defs: Object.fromEntries(kept.map(([name, { schema }]) => [name, expand(schema)])) };
+}
+
+/** Bytes of all definitions that are needed, each counted once; no further than `most`. */
+export function bytesOfNeeded(refs: ReadonlySet<string>, schemas: Schemas, most: number): number {
+  const seen = new Set<string>(refs);
+  let bytes = 0;
+  for (const name of seen) {
+    const definition = schemas.definition(name);
+    bytes += definition.bytes;
+    if (bytes > most) break;
+    for (const inner of definition.refs) seen.add(inner);
+  }
+  return bytes;
 }
 
 /** A definition in place of its reference, with what stood beside the reference. */
@@ -58,17 +77,23 @@ function objectFrom(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-type Needed = Map<string, { schema: JsonObject; refs: Set<string> }>;
+type Needed = Map<string, Definition>;
 
 function reachable(refs: ReadonlySet<string>, schemas: Schemas): Needed {
   const needed: Needed = new Map();
-  const waiting = [...refs].sort();
-  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-    if (needed.has(name)) continue;
-    const definition =
-      needed.size < MAX_DEFINITIONS ? schemas.definition(name) : { schema: {}, refs: new Set<string>() };
-    needed.set(name, definition);
-    waiting.push(...definition.refs);
+  let bytes = 0;
+  let level = [...refs].sort();
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (bytes > MAX_WHOLE && depth > CUT_DEPTH) break;
+    const next = new Set<string>();
+    for (const name of level) {
+      if (needed.has(name) || needed.size >= MAX_DEFINITIONS) continue;
+      const definition = schemas.definition(name);
+      needed.set(name, definition);
+      bytes += definition.bytes;
+      for (const inner of definition.refs) next.add(inner);
+    }
+    level = [...next];
   }
   return needed;
 }
@@ -120,11 +145,26 @@ export function nameOf(ref: unknown): string | undefined {
 
 /** Calls `visit` with the name of each definition that a schema refers to, as often as it does. */
 export function walkRefs(value: unknown, visit: (name: string) => void): void {
-  mapSchema(value, (object) => {
-    const name = nameOf(object["$ref"]);
-    if (name !== undefined) visit(name);
-    return undefined;
-  });
+  if (Array.isArray(value)) {
+    for (const item of value) walkRefs(item, visit);
+    return;
+  }
+  if (!isObject(value)) return;
+  const name = nameOf(value["$ref"]);
+  if (name !== undefined) visit(name);
+  for (const key in value) {
+    const item = value[key];
+    if (typeof item !== "object" || item === null || DATA.has(key)) continue;
+    if (!NAME_MAPS.has(key)) walkRefs(item, visit);
+    else for (const each of Object.values(item)) walkRefs(each, visit);
+  }
+}
+
+/** How often a schema refers to each definition. */
+export function usesOf(schema: unknown): Map<string, number> {
+  const uses = new Map<string, number>();
+  walkRefs(schema, (name) => uses.set(name, (uses.get(name) ?? 0) + 1));
+  return uses;
 }
 
 /**
@@ -136,11 +176,11 @@ export function mapSchema(value: unknown, replace: (object: JsonObject) => unkno
   if (!isObject(value)) return value;
   const replaced = replace(value);
   if (replaced !== undefined) return replaced;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => {
-      if (DATA.has(key)) return [key, item];
-      if (!NAME_MAPS.has(key) || !isObject(item)) return [key, mapSchema(item, replace)];
-      return [key, Object.fromEntries(Object.entries(item).map(([name, each]) => [name, mapSchema(each, replace)]))];
-    }),
-  );
+  const out: JsonObject = {};
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item !== "object" || item === null || DATA.has(key)) out[key] = item;
+    else if (!NAME_MAPS.has(key)) out[key] = mapSchema(item, replace);
+    else out[key] = Object.fromEntries(Object.entries(item).map(([name, each]) => [name, mapSchema(each, replace)]));
+  }
+  return out;
 }

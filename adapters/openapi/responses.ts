@@ -1,7 +1,7 @@
 /** What an operation announces as its answer. The answer itself is read by its own Content-Type. */
 import type { JsonObject } from "../contract.ts";
 import { arrayOf, objectOf, stringsOf } from "../http-request/json.ts";
-import { assemble } from "./definitions.ts";
+import { assemble, bytesOfNeeded } from "./definitions.ts";
 import type { References } from "./references.ts";
 import type { Schemas } from "./schema.ts";
 import { bytesOf } from "./shrink.ts";
@@ -45,6 +45,8 @@ export function announcedBy(
   const isRootObject = isObjectSchema(references, schema, 0);
   if (!isRootObject) out.wrap = true;
   const { schema: converted, refs } = schemas.convert(schema);
+  // Once in place, a definition is shorter by its name and reference at most.
+  if (bytesOfNeeded(refs, schemas, 2 * MAX_OUTPUT) > 2 * MAX_OUTPUT) return out;
   const root: JsonObject = isRootObject ? converted : { type: "object", properties: { result: converted } };
   const assembled = assemble(root, refs, schemas);
   const shaped: JsonObject = { ...assembled, type: "object" };

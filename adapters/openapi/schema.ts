@@ -6,6 +6,7 @@
  */
 import type { JsonObject } from "../contract.ts";
 import { arrayOf, isObject, objectOf, stringsOf } from "../http-request/json.ts";
+import { usesOf } from "./definitions.ts";
 import type { SpecVersion } from "./document.ts";
 import { keywordsOf } from "./keywords.ts";
 import type { References } from "./references.ts";
@@ -18,6 +19,14 @@ export type Side = "input" | "output";
 export interface Converted {
   schema: JsonObject;
   refs: Set<string>;
+}
+
+/** A schema that others refer to by name. */
+export interface Definition extends Converted {
+  /** Of its JSON. */
+  bytes: number;
+  /** How often it refers to each other definition. */
+  uses: ReadonlyMap<string, number>;
 }
 
 /** Characters of a description inside a schema. */
@@ -42,7 +51,7 @@ export class Schemas {
   readonly #references: References;
   readonly #version: SpecVersion;
   readonly #side: Side;
-  readonly #definitions = new Map<string, Converted>();
+  readonly #definitions = new Map<string, Definition>();
   readonly #names = new Map<string, string>();
   readonly #targets = new Map<string, { value: unknown; open: boolean }>();
   #nodes = 0;
@@ -62,13 +71,14 @@ export class Schemas {
   }
 
   /** The definition of a name that a converted schema refers to. */
-  definition(name: string): Converted {
+  definition(name: string): Definition {
     const known = this.#definitions.get(name);
     if (known !== undefined) return known;
     const target = this.#targets.get(name);
     const refs = new Set<string>();
     this.#left = MAX_NODES_EACH;
-    const made = { schema: this.#convert(target?.value, { refs, depth: 0, open: target?.open ?? false }), refs };
+    const schema = this.#convert(target?.value, { refs, depth: 0, open: target?.open ?? false });
+    const made = { schema, refs, bytes: JSON.stringify(schema).length, uses: usesOf(schema) };
     this.#definitions.set(name, made);
     return made;
   }
@@ -213,7 +223,9 @@ function nullable(out: JsonObject, value: JsonObject, side: Side): JsonObject {
   const composed = ["$ref", "allOf", "anyOf", "not"].some((keyword) => Object.hasOwn(out, keyword));
   if (side === "output") {
     // What a service answers may be null anywhere; branches and definitions are loosened by themselves.
-    return typeof out["type"] === "string" && !composed ? { ...out, type: [out["type"], "null"] } : out;
+    return typeof out["type"] === "string" && out["type"] !== "null" && !composed
+      ? { ...out, type: [out["type"], "null"] }
+      : out;
   }
   if (composed || Object.hasOwn(out, "const")) {
     const { description, ...rest } = out;

@@ -5,25 +5,39 @@
 import type { JsonObject } from "../contract.ts";
 import { isObject, objectOf, stringsOf } from "../http-request/json.ts";
 import { mapSchema, nameOf, walkRefs } from "./definitions.ts";
+import { clipped } from "./words.ts";
 
 /** Bytes of one input schema. */
 export const MAX_SCHEMA = 16 * 1024;
+/** Bytes up to which descriptions stay as they are. */
+const COMFORTABLE = 2304;
+/** Characters of descriptions inside the arguments, and of those of the arguments themselves, step by step. */
+const WORDS: readonly (readonly [nested: number, own: number])[] = [
+  [80, 160],
+  [40, 120],
+  [0, 80],
+  [0, 40],
+];
 const LONG_ENUM = 30;
 const SHOWN_OF_ENUM = 10;
 
 /** @returns the schema, or a smaller one that accepts more, of at most `most` bytes */
 export function shrink(schema: JsonObject, most = MAX_SCHEMA): JsonObject {
+  let small = schema;
+  // Words first, and early: most of what a schema costs is descriptions of things whose names say as much.
+  for (const [nested, own] of WORDS) {
+    if (bytesOf(small) <= COMFORTABLE) return small;
+    small = clipWords(small, nested, own);
+  }
   const steps: ((schema: JsonObject) => JsonObject)[] = [
-    withoutDescriptions,
     withoutLongEnums,
     (given) => toDepth(given, 3),
     (given) => toDepth(given, 2),
     (given) => withoutOptional(given, most),
     (given) => toDepth(given, 0),
-    (given) => withoutInside(given),
+    withoutInside,
     (given) => withoutParameters(given, most),
   ];
-  let small = schema;
   for (const step of steps) {
     if (bytesOf(small) <= most) return small;
     small = pruned(step(small));
@@ -35,15 +49,18 @@ export function bytesOf(schema: unknown): number {
   return Buffer.byteLength(JSON.stringify(schema));
 }
 
-/** The arguments keep their own descriptions. */
-function withoutDescriptions(schema: JsonObject): JsonObject {
-  const bare = (value: unknown) => mapProperty(value, ({ description: _dropped, ...rest }) => rest);
+function clipWords(schema: JsonObject, nested: number, own: number): JsonObject {
+  const shorter = (object: JsonObject, most: number): JsonObject => {
+    const { description, ...rest } = object;
+    if (typeof description !== "string" || most === 0) return rest;
+    return { ...rest, description: clipped(description, most) };
+  };
+  const inside = (value: unknown) => objectOf(mapProperty(value, (object) => shorter(object, nested)));
   const properties = Object.entries(objectOf(schema["properties"])).map(([name, value]) => {
     const described = objectOf(value)["description"];
-    return [name, { ...objectOf(bare(value)), ...(described === undefined ? {} : { description: described }) }];
+    return [name, shorter({ ...inside(value), ...(described === undefined ? {} : { description: described }) }, own)];
   });
-  const rest = objectOf(bare(schema));
-  return { ...rest, properties: Object.fromEntries(properties) };
+  return { ...inside(schema), properties: Object.fromEntries(properties) };
 }
 
 function withoutLongEnums(schema: JsonObject): JsonObject {

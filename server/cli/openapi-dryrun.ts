@@ -22,11 +22,8 @@ interface Loaded {
   tools: Map<string, { action: string; restore: PropertyMap }>;
 }
 
-/** Names given out so far, as a connection's store keeps them over refreshes. */
-interface Kept {
-  actions: Map<string, string>;
-  names: Map<string, string>;
-}
+/** Method and path -> public name, as a connection's store keeps them over refreshes. */
+type Kept = Map<string, string>;
 
 export function addOpenapiDryrun(parent: Command, io: CliIo): void {
   parent
@@ -60,26 +57,23 @@ async function load(request: JsonObject, kept: Map<string, Kept>): Promise<{ loa
   const { spec, specUrl, connection } = request;
   if (typeof spec !== "string" || typeof connection !== "string") throw new Error("load needs spec and connection");
   const bytes = await readFile(spec);
-  const read = async (actions: ReadonlyMap<string, string>) =>
-    readDocument({
-      bytes: new Uint8Array(bytes),
-      options: {
-        ...(typeof specUrl === "string" ? { specUrl } : {}),
-        variables: {},
-        overrides: { read: [], write: [] },
-        deprecated: "hide",
-        names: [...actions],
-      },
-    });
-  let document = await read(new Map());
+  const document = await readDocument({
+    bytes: new Uint8Array(bytes),
+    options: {
+      ...(typeof specUrl === "string" ? { specUrl } : {}),
+      variables: {},
+      overrides: { read: [], write: [] },
+      deprecated: "hide",
+      names: [],
+    },
+  });
   // A document of the same title is another version of the same, and keeps its names as at a refresh.
   const key = `${connection}\0${document.title}`;
-  const before = kept.get(key) ?? { actions: new Map(), names: new Map() };
-  if (before.actions.size > 0) document = await read(before.actions);
-  const actions = document.operations.map(({ action }) => action);
-  const names = assignNames(connection, actions, before.names);
-  for (const { method, path, action } of document.operations) before.actions.set(`${method} ${path}`, action);
-  for (const [action, name] of names) before.names.set(action, name);
+  const before: Kept = kept.get(key) ?? new Map();
+  const actions = new Map(document.operations.map(({ method, path, action }) => [`${method} ${path}`, action]));
+  const existing = new Map([...before].map(([identity, name]) => [actions.get(identity) ?? identity, name]));
+  const names = assignNames(connection, [...actions.values()], existing);
+  for (const [identity, action] of actions) before.set(identity, names.get(action) ?? action);
   kept.set(key, before);
   return describe(document, names);
 }
@@ -126,5 +120,7 @@ async function build(request: JsonObject, current: Loaded | undefined): Promise<
   const known = typeof tool === "string" ? current?.tools.get(tool) : undefined;
   const plan = known === undefined ? undefined : current?.plans.get(known.action);
   if (known === undefined || plan === undefined) throw new Error(`there is no tool ${String(tool)}`);
-  return { request: buildRequest(plan, restoreArguments(isObject(args) ? args : {}, known.restore)) };
+  // A server variable without a value is the administrator's to choose; here its own name stands for it.
+  const server = plan.server.replace(/\{([^{}]+)\}/g, (_whole, name: string) => encodeURIComponent(name));
+  return { request: buildRequest({ ...plan, server }, restoreArguments(isObject(args) ? args : {}, known.restore)) };
 }
