@@ -1,0 +1,60 @@
+/** The bytes of a connection's document. */
+import { open } from "node:fs/promises";
+import { type AdapterContext, UpstreamError } from "../contract.ts";
+import { failureOf } from "../http-request/call.ts";
+import type { Source } from "./config.ts";
+import { MAX_DOCUMENT } from "./reader.ts";
+
+const FETCH_MS = 60_000;
+
+/** @throws UpstreamError with words for the administrator */
+export async function documentBytes(context: AdapterContext, source: Source): Promise<Uint8Array> {
+  switch (source.kind) {
+    case "text":
+      return new TextEncoder().encode(source.text);
+    case "file":
+      return fileBytes(source.path);
+    case "url":
+      return fetchedBytes(context, source.url);
+  }
+}
+
+async function fileBytes(path: string): Promise<Uint8Array> {
+  try {
+    await using file = await open(path, "r");
+    const { size } = await file.stat();
+    if (size > MAX_DOCUMENT) throw unreadable(`The document is larger than ${MAX_DOCUMENT / 1024 / 1024} MiB.`);
+    return new Uint8Array(await file.readFile());
+  } catch (error) {
+    if (error instanceof UpstreamError) throw error;
+    const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
+    throw unreadable(`The file of the document cannot be read (${String(code ?? "unknown")}).`, error);
+  }
+}
+
+/** Without a credential: that is for the service, and the document may be anywhere. */
+async function fetchedBytes(context: AdapterContext, url: string): Promise<Uint8Array> {
+  const headers = {
+    accept: "application/json, application/yaml, text/yaml, application/vnd.oai.openapi, */*;q=0.5",
+    "user-agent": `${context.identity.name}/${context.identity.version}`,
+    [context.hop.header]: context.hop.value,
+  };
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(FETCH_MS)]);
+  try {
+    const response = await context.fetch(url, { headers, signal });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw unreadable(`The document cannot be fetched: its address answers HTTP ${response.status}.`);
+    }
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+function unreadable(message: string, cause?: unknown): UpstreamError {
+  return new UpstreamError("upstream_protocol", message, {
+    processed: "no",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
