@@ -145,12 +145,14 @@ test("on MariaDB a deadlock is survived by running the loser again", { skip: mar
     { key: "b", value: "" },
   ]);
   let attempts = 0;
+  let holding = 0;
   const { promise: bothHoldOne, resolve } = Promise.withResolvers<void>();
   const cross = (first: string, second: string) =>
     transaction(async (within) => {
       attempts += 1;
       await models.settings.update({ value: first }, { where: { key: first }, transaction: within });
-      if (attempts === 2) resolve();
+      holding += 1;
+      if (holding === 2) resolve();
       await bothHoldOne;
       await models.settings.update({ value: first }, { where: { key: second }, transaction: within });
     });
