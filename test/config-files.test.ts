@@ -171,8 +171,15 @@ test("every type of connection and method of authentication is accepted, and sai
         "overrides: { read: [search], write: [export] }",
         `auth: { method: bearer, secret: '\${env:CRM_TOKEN}' }`,
       ),
+      "connections/crm.yaml": "openapi: 3.1.0\ninfo: { title: CRM, version: 1 }\npaths: {}\n",
+      "connections/keys.yml": connection(
+        "type: openapi",
+        "spec: https://keys.example/openapi.json",
+        `auth: { method: several, schemes: { app: { method: api_key, in: cookie, name: a, secret: '\${env:A}' }, user: { method: basic, username: u } } }`,
+      ),
       "connections/plain.yml": connection(
         "type: http",
+        "baseUrl: https://plain.example/api",
         "endpoints: [{ name: ping, method: GET, path: /ping }]",
         `auth: { method: api_key, in: query, name: key, secret: '\${env:PLAIN_KEY}' }`,
       ),
@@ -190,20 +197,45 @@ test("every type of connection and method of authentication is accepted, and sai
         "access: { preset: approval-required, write: { tools: ['*'] } }",
       ),
     },
-    { SOME_KEY: "1", CRM_TOKEN: "2", PLAIN_KEY: "3" },
+    { SOME_KEY: "1", CRM_TOKEN: "2", PLAIN_KEY: "3", A: "4" },
   );
   assert.deepEqual(errors, []);
   const bySlug = new Map(connections.map(({ slug, config }) => [slug, config]));
   assert.deepEqual(bySlug.get("crm")?.auth, { method: "bearer", secretEnv: "CRM_TOKEN" });
   assert.deepEqual(bySlug.get("plain")?.auth, { method: "api_key", in: "query", name: "key", secretEnv: "PLAIN_KEY" });
+  assert.deepEqual(bySlug.get("keys")?.auth, {
+    method: "several",
+    schemes: {
+      app: { method: "api_key", in: "cookie", name: "a", secretEnv: "A" },
+      user: { method: "basic", username: "u" },
+    },
+  });
+  assert.match(String(bySlug.get("crm")?.adapter["specFile"]), /connections.crm\.yaml$/);
+  assert.equal(bySlug.get("keys")?.adapter["spec"], "https://keys.example/openapi.json");
   assert.deepEqual(bySlug.get("slack")?.access.expose, ["send_message"]);
   assert.equal(bySlug.get("slack")?.access.preset, "approval-required");
   assert.equal(bySlug.get("command")?.access.suggested, true);
-  for (const slug of ["crm", "plain", "agent", "slack"]) {
+  for (const slug of ["agent", "slack"]) {
     const told = notes.some((note) => note.startsWith(`${join("connections", slug)}.yml:3: connection.type:`));
     assert.ok(told, `nothing is said about ${slug}: ${notes.join("; ")}`);
   }
   for (const key of ["pieces", "signIn"]) assert.ok(notes.some((note) => note.includes(` ${key}: `)));
+});
+
+test("what is wrong with an API's document or endpoints is told where it stands", (context) => {
+  const endpoint = (words: string) => ["type: http", "baseUrl: https://c.example", "endpoints:", `  - ${words}`];
+  const { errors } = load(context, {
+    "connections/a.yml": connection("type: openapi", "spec: ./missing.yaml"),
+    "connections/b.yml": connection("type: openapi", "spec: ../../outside.yaml"),
+    "connections/c.yml": connection(...endpoint("{ name: a, method: GET, path: /a/../b }")),
+    "connections/d.yml": connection(...endpoint("{ name: a, method: GET, path: /a, headers: { Authorization: x } }")),
+  });
+  assert.deepEqual(errors, [
+    `${join("connections", "a.yml")}:4: connection.spec: there is no such file`,
+    `${join("connections", "b.yml")}:4: connection.spec: must be an https URL, or a file inside the configuration`,
+    `${join("connections", "c.yml")}:6: connection.endpoints.0.path: must not hold . or .. as a part`,
+    `${join("connections", "d.yml")}:6: connection.endpoints.0.headers.Authorization: carries credentials and does not belong here; use auth`,
+  ]);
 });
 
 test("the working directory of a command starts at the configuration directory", (context) => {

@@ -1,11 +1,11 @@
 /** What a connection authenticates with, opened at the moment of use: a variable of the process or a stored credential. */
 import { delimiter, dirname, join, resolve } from "node:path";
-import type { AdapterContext, Credential, JsonObject } from "../../adapters/contract.ts";
+import type { AdapterContext, JsonObject, SingleCredential } from "../../adapters/contract.ts";
 import { JackfieldError } from "../errors.ts";
 import { envReferences, resolveEnv } from "./file-secrets.ts";
 import { isHeaderValue } from "./header-rules.ts";
 import type { StoredCredentials } from "./stored-credentials.ts";
-import type { ServedConnection } from "./types.ts";
+import type { SchemeAuth, ServedConnection } from "./types.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -27,12 +27,14 @@ export function credentialName({ slug, credential }: Pick<Authenticating, "slug"
 export function missingOf(connection: Pick<ServedConnection, "config" | "auth">, env: Env): string | undefined {
   const named = Object.values(stringMap(connection.config["env"])).flatMap(envReferences);
   const { secretEnv, clientIdEnv, privateKeyEnv } = connection.auth;
-  for (const name of [secretEnv, clientIdEnv, privateKeyEnv]) if (name !== undefined) named.push(name);
+  const ofSchemes = Object.values(connection.auth.schemes ?? {}).map((scheme) => scheme.secretEnv);
+  for (const name of [secretEnv, clientIdEnv, privateKeyEnv, ...ofSchemes]) if (name !== undefined) named.push(name);
   return named.find((name) => env[name] === undefined || env[name] === "");
 }
 
 /**
- * The credential of a connection with a bearer token or an API key; nothing for other methods.
+ * The credential of a connection with a secret of its own, or with one for each security scheme of its document;
+ * nothing for other methods.
  *
  * The value is looked up at each use. After a refusal it is read from the store again, so that one that was changed
  * elsewhere a moment ago is used at once.
@@ -43,37 +45,64 @@ export function credentialOf(
   connection: Authenticating,
   { env, credentials }: { env: Env; credentials: Pick<StoredCredentials, "find"> },
 ): AdapterContext["credential"] {
-  const { method, secretEnv } = connection.auth;
-  if (method !== "bearer" && method !== "api_key") return async () => undefined;
-  if (secretEnv !== undefined) {
-    return async () => {
+  const { auth } = connection;
+  const find = async (scheme: SchemeAuth, field: string, fresh: boolean): Promise<SingleCredential> => {
+    const { secretEnv } = scheme;
+    if (secretEnv !== undefined) {
       const value = env[secretEnv];
       if (value === undefined || value === "") {
         throw new JackfieldError("missing_variable", { text: `Missing ${secretEnv}` });
       }
-      return asSent(connection, value, `the variable ${secretEnv}`);
-    };
-  }
-  const name = credentialName(connection);
-  return async (refused) => {
-    const stored = await credentials.find(connection.organizationId, name, { fresh: refused !== undefined });
-    const value = stored?.value(SECRET);
+      return asSent(scheme, value, `the variable ${secretEnv}`);
+    }
+    const name = credentialName(connection);
+    const stored = await credentials.find(connection.organizationId, name, { fresh });
+    const value = stored?.value(field);
     if (value === undefined) {
-      const text = `There is no credential ${name}. An administrator sets it: credential set ${name}.`;
+      const option = field === SECRET ? "" : ` --field ${field}`;
+      const text = `There is no credential ${name}. An administrator sets it: credential set ${name}${option}.`;
       throw new JackfieldError("authorization_required", { text });
     }
-    return asSent(connection, value, `the credential ${name}`);
+    return asSent(scheme, value, `the credential ${name}`);
   };
+  if (auth.method === "several") {
+    return async (refused) => {
+      const schemes: [string, SingleCredential][] = [];
+      for (const [name, scheme] of Object.entries(auth.schemes ?? {})) {
+        schemes.push([name, await find(scheme, fieldOf(name), refused !== undefined)]);
+      }
+      return { kind: "several", schemes: Object.fromEntries(schemes) };
+    };
+  }
+  const { method } = auth;
+  if (method !== "bearer" && method !== "basic" && method !== "api_key") return async () => undefined;
+  const scheme: SchemeAuth = { ...auth, method };
+  return (refused) => find(scheme, SECRET, refused !== undefined);
+}
+
+/** The field of a stored credential that holds the secret of a scheme: its name in lower case. */
+function fieldOf(scheme: string): string {
+  const field = scheme.toLowerCase().replace(/[^a-z0-9]+/g, "_");
+  return /^[a-z]/.test(field) ? field.slice(0, 64) : `scheme_${field}`.slice(0, 64);
 }
 
 /** An API key in a header named `Authorization` is sent exactly as it is, without a scheme. */
-function asSent({ auth }: Authenticating, value: string, source: string): Credential {
-  const place = auth.method === "bearer" ? "header" : (auth.in ?? "header");
-  if (place === "header" && !isHeaderValue(value)) {
+function asSent(auth: SchemeAuth, value: string, source: string): SingleCredential {
+  const unsendable = (where: string): JackfieldError => {
     // Refused here, because the errors of HTTP clients quote such a value.
-    const text = `The value of ${source} cannot be sent in a header: it holds line ends, blanks at an end or characters beyond ASCII.`;
+    const text = `The value of ${source} cannot be sent in ${where}: it holds line ends, blanks at an end or characters beyond ASCII.`;
+    return new JackfieldError("credential_unreadable", { text });
+  };
+  if (auth.method === "basic") {
+    const at = value.indexOf(":");
+    if (auth.username !== undefined) return { kind: "basic", username: auth.username, password: value };
+    if (at !== -1) return { kind: "basic", username: value.slice(0, at), password: value.slice(at + 1) };
+    const text = `The value of ${source} must be user:password, or auth.username must name the user.`;
     throw new JackfieldError("credential_unreadable", { text });
   }
+  const place = auth.method === "bearer" ? "header" : (auth.in ?? "header");
+  if (place !== "query" && !isHeaderValue(value)) throw unsendable("a header");
+  if (place === "cookie" && /[\s",;\\]/.test(value)) throw unsendable("a cookie");
   if (auth.method === "bearer") return { kind: "bearer", token: value };
   return { kind: place, name: auth.name ?? "X-API-Key", value };
 }

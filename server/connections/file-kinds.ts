@@ -4,7 +4,7 @@ import type { z } from "zod";
 import type { PolicyEntry } from "../access/policy.ts";
 import { ALWAYS_SET } from "./environment.ts";
 import { envReferences, findSecrets } from "./file-secrets.ts";
-import { connectionConfig, endpointConfig, policyEntryOf } from "./from-file.ts";
+import { connectionConfig, endpointConfig, policyEntryOf, specFile, specUrl } from "./from-file.ts";
 import { isFile, type LoadedConnection, type LoadedEndpoint, type Reading, readText, slugFilesIn } from "./reading.ts";
 import {
   type ConnectionFile,
@@ -68,10 +68,17 @@ export function readConnections(reading: Reading, dir: string): LoadedConnection
       const message = `there is no OAuth app ${auth.app} under oauthApps of jackfield.yml`;
       reading.errors.push(read.yaml.problem(["connection", "auth", "app"], message));
     }
+    const baseDir = dirname(dirname(path));
+    if (connection.type === "openapi" && specUrl(connection.spec) === undefined) {
+      const spec = specFile(connection.spec, baseDir);
+      const inside = !relative(reading.root, spec).startsWith("..");
+      const message = inside ? "there is no such file" : "must be an https URL, or a file inside the configuration";
+      if (!inside || !isFile(spec)) reading.errors.push(read.yaml.problem(["connection", "spec"], message));
+    }
     if (reading.errors.length > before) continue;
     reportMissing(reading, read.yaml, connection);
     noteConnection(reading, read.yaml, connection);
-    connections.push({ slug, source: file, config: connectionConfig(slug, connection, dirname(dirname(path))) });
+    connections.push({ slug, source: file, config: connectionConfig(slug, connection, baseDir) });
   }
   return connections;
 }
@@ -100,6 +107,11 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
   for (const [name, value] of Object.entries(connection.auth ?? {})) {
     if (typeof value === "string") named.push({ path: ["connection", "auth", name], value });
   }
+  if (connection.auth?.method === "several") {
+    for (const [name, { secret }] of Object.entries(connection.auth.schemes)) {
+      if (secret !== undefined) named.push({ path: ["connection", "auth", "schemes", name, "secret"], value: secret });
+    }
+  }
   if (connection.type === "mcp") {
     for (const [name, value] of Object.entries(connection.env ?? {})) {
       named.push({ path: ["connection", "env", name], value });
@@ -115,7 +127,7 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
 
 function noteConnection(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const note = (path: string[], message: string) => reading.notes.push(yaml.problem(["connection", ...path], message));
-  if (connection.type !== "mcp")
+  if (connection.type === "a2a" || connection.type === "ap")
     note(["type"], `connections of type ${connection.type} are accepted and not served yet`);
   if (connection.access === undefined) note([], "has no access, so none of its tools is served");
   if (connection.access === "suggested") {

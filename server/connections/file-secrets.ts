@@ -58,7 +58,8 @@ function walk(value: unknown, path: Path, findings: SecretFinding[]): void {
 
 function complaint(value: string, path: Path): string | undefined {
   const [, section, name] = path.map(String);
-  const inAuth = section === "auth" && (name === "secret" || name === "clientId" || name === "privateKey");
+  const last = String(path.at(-1));
+  const inAuth = section === "auth" && (last === "secret" || name === "clientId" || name === "privateKey");
   const mayNameSecrets = inAuth || (section === "env" && path.length === 3);
   const isReference = envReferences(value).length > 0;
   if (isReference && !mayNameSecrets)

@@ -6,7 +6,7 @@ import type { PolicyEntry } from "../access/policy.ts";
 import { envReferences } from "./file-secrets.ts";
 import { scopesFor } from "./oauth-app-schema.ts";
 import type { ConnectionFile, EndpointFile, PolicyEntryFile } from "./schema.ts";
-import type { AuthConfig, ConnectionConfig, EndpointConfig } from "./types.ts";
+import type { AuthConfig, ConnectionConfig, EndpointConfig, SchemeAuth } from "./types.ts";
 
 /**
  * @param slug the file's name; the label where the file gives none
@@ -50,13 +50,36 @@ function authConfig({ auth, access }: Pick<ConnectionFile, "auth" | "access">): 
     if (algorithm !== undefined) config.algorithm = algorithm;
     if (authentication !== undefined) config.authentication = authentication;
   }
-  if (auth.method === "api_key") {
-    config.in = auth.in;
-    config.name = auth.name;
+  if (auth.method === "bearer" || auth.method === "basic" || auth.method === "api_key") return schemeAuth(auth);
+  if (auth.method === "several") {
+    const schemes = Object.entries(auth.schemes).map(([name, scheme]) => [name, schemeAuth(scheme)]);
+    return { ...config, schemes: Object.fromEntries(schemes) };
   }
   const [secretEnv] = "secret" in auth && auth.secret !== undefined ? envReferences(auth.secret) : [];
   if (secretEnv !== undefined) config.secretEnv = secretEnv;
   return config;
+}
+
+type SchemeFile = Extract<NonNullable<ConnectionFile["auth"]>, { method: SchemeAuth["method"] }>;
+
+function schemeAuth(scheme: SchemeFile): SchemeAuth {
+  const [secretEnv] = envReferences(scheme.secret ?? "");
+  return {
+    method: scheme.method,
+    ...(scheme.method === "api_key" ? { in: scheme.in, name: scheme.name } : {}),
+    ...(scheme.method === "basic" && scheme.username !== undefined ? { username: scheme.username } : {}),
+    ...(secretEnv === undefined ? {} : { secretEnv }),
+  };
+}
+
+/** A document's URL; undefined for a file, which is beside the one that names it. */
+export function specUrl(spec: string): string | undefined {
+  return /^https?:\/\//i.test(spec) && URL.canParse(spec) ? spec : undefined;
+}
+
+/** Absolute path of a document that is a file. @param baseDir as for `connectionConfig` */
+export function specFile(spec: string, baseDir: string): string {
+  return resolve(baseDir, "connections", spec);
 }
 
 /** Without `access` nothing has a class, so nothing is served: what nobody reviewed does not exist. */
@@ -92,9 +115,18 @@ function adapterKeys(file: ConnectionFile, baseDir: string): JsonObject {
       if (file.command === undefined) return defined({ url: file.url, headers: file.headers });
       return defined({ command: file.command, cwd: resolve(baseDir, file.cwd ?? "."), env: file.env });
     case "openapi":
-      return defined({ spec: file.spec, baseUrl: file.baseUrl, overrides: file.overrides });
+      return defined({
+        spec: specUrl(file.spec),
+        ...(specUrl(file.spec) === undefined ? { specFile: specFile(file.spec, baseDir) } : {}),
+        baseUrl: file.baseUrl,
+        variables: file.variables,
+        overrides: file.overrides,
+        deprecated: file.deprecated,
+        deepLists: file.deepLists,
+        idempotencyHeader: file.idempotencyHeader,
+      });
     case "http":
-      return { endpoints: file.endpoints };
+      return { baseUrl: file.baseUrl, endpoints: file.endpoints };
     case "a2a":
       return { card: file.card };
     case "ap":

@@ -1,5 +1,5 @@
 /** What reading the configuration directory makes, what it collects on its way, and how it looks at folders. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { basename, extname, join, relative } from "node:path";
 import type { PolicyEntry } from "../access/policy.ts";
 import { SLUG_PATTERN } from "../gateway/names.ts";
@@ -62,8 +62,24 @@ export interface Reading {
 export function yamlFilesIn(dir: string): string[] {
   if (!isDirectory(dir)) return [];
   return readdirSync(dir)
-    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith("."))
+    .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith(".") && !isApiDocument(join(dir, name)))
     .sort();
+}
+
+/** Documents of OpenAPI connections stand beside the files that name them. */
+function isApiDocument(path: string): boolean {
+  try {
+    const start = Buffer.alloc(4096);
+    const file = openSync(path, "r");
+    try {
+      return /^["']?(?:openapi|swagger)["']?\s*:/m.test(start.toString("utf8", 0, readSync(file, start)));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Whoever reads the file itself says what is wrong with it.
+    return false;
+  }
 }
 
 /** The YAML files of a folder whose name is the slug of what they declare. */

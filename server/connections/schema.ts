@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
+import { httpEndpoints } from "./api-schema.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 import { oauthApps, scopeList } from "./oauth-app-schema.ts";
 
@@ -75,6 +76,30 @@ const secretName = z
     `must name an environment variable, as \${env:NAME}: never a secret itself`,
   );
 
+const keyName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be a header or parameter name");
+const bearer = z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() });
+const basic = z.strictObject({
+  method: z.literal("basic"),
+  // RFC 7617, 2: a colon would end the name.
+  username: z
+    .string()
+    .regex(/^[^:\p{Cc}]{1,255}$/u, "must be a user name without a colon")
+    .optional(),
+  secret: secretName.optional(),
+});
+const apiKey = z.strictObject({
+  method: z.literal("api_key"),
+  in: z.enum(["header", "query", "cookie"]).default("header"),
+  name: keyName,
+  secret: secretName.optional(),
+});
+
+/** What may be said of a key's header beyond its being a name. */
+function checkKey(value: { in: string; name: string }, path: string[], context: z.RefinementCtx): void {
+  const message = value.in === "header" ? keyHeaderProblem(value.name) : undefined;
+  if (message !== undefined) context.addIssue({ code: "custom", path: [...path, "name"], message });
+}
+
 const auth = z
   .discriminatedUnion("method", [
     z.strictObject({ method: z.literal("none") }),
@@ -94,12 +119,12 @@ const auth = z
       algorithm: z.enum(["RS256", "PS256", "ES256", "ES384", "ES512", "EdDSA"]).optional(),
       authentication: z.enum(["header", "body"]).optional(),
     }),
-    z.strictObject({ method: z.literal("bearer"), secret: secretName.optional() }),
+    bearer,
+    basic,
+    apiKey,
     z.strictObject({
-      method: z.literal("api_key"),
-      in: z.enum(["header", "query"]).default("header"),
-      name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "must be a header or parameter name"),
-      secret: secretName.optional(),
+      method: z.literal("several"),
+      schemes: z.record(text, z.discriminatedUnion("method", [bearer, basic, apiKey])),
     }),
   ])
   .superRefine((value, context) => {
@@ -109,9 +134,11 @@ const auth = z
     if (value.method === "client_credentials" && value.clientId === undefined && (value.secret ?? value.privateKey)) {
       context.addIssue({ code: "custom", path: ["clientId"], message: "is needed where the secret is named here" });
     }
-    if (value.method !== "api_key" || value.in !== "header") return;
-    const message = keyHeaderProblem(value.name);
-    if (message !== undefined) context.addIssue({ code: "custom", path: ["name"], message });
+    if (value.method === "api_key") checkKey(value, [], context);
+    if (value.method !== "several") return;
+    for (const [name, scheme] of Object.entries(value.schemes)) {
+      if (scheme.method === "api_key") checkKey(scheme, ["schemes", name], context);
+    }
   });
 
 const common = {
@@ -167,9 +194,13 @@ const connection = z.discriminatedUnion("type", [
     ...common,
     spec: text,
     baseUrl: httpUrl.optional(),
+    variables: z.record(text, z.string()).optional(),
     overrides: z.strictObject({ read: names.optional(), write: names.optional() }).optional(),
+    deprecated: z.enum(["hide", "show"]).optional(),
+    deepLists: z.enum(["repeat", "brackets", "indexed"]).optional(),
+    idempotencyHeader: keyName.optional(),
   }),
-  z.strictObject({ type: z.literal("http"), ...common, endpoints: z.array(json).min(1) }),
+  z.strictObject({ type: z.literal("http"), ...common, baseUrl: httpUrl, endpoints: httpEndpoints }),
   z.strictObject({ type: z.literal("a2a"), ...common, card: httpUrl }),
   z.strictObject({ type: z.literal("ap"), ...common, piece: text, version: text, expose: names.optional() }),
 ]);

@@ -131,6 +131,10 @@ function lacksCredential({ config, credentialRevision }: ConnectionToServe): boo
     case "none":
     case "oauth":
       return false;
+    case "several": {
+      const schemes = Object.values(config.auth.schemes ?? {});
+      return credentialRevision === undefined && schemes.some(({ secretEnv }) => secretEnv === undefined);
+    }
     default:
       return (config.auth.secretEnv ?? config.auth.privateKeyEnv ?? credentialRevision) === undefined;
   }

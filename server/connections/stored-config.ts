@@ -8,6 +8,13 @@ import type { ConnectionConfig, EndpointConfig } from "./types.ts";
 const strings = z.array(z.string());
 const always = z.literal("always");
 
+const scheme = {
+  in: z.enum(["header", "query", "cookie"]).exactOptional(),
+  name: z.string().exactOptional(),
+  username: z.string().exactOptional(),
+  secretEnv: z.string().exactOptional(),
+};
+
 const connection = z.object({
   type: z.enum(["mcp", "openapi", "http", "a2a", "ap"]),
   label: z.string(),
@@ -19,11 +26,12 @@ const connection = z.object({
   review: z.enum(["patterns", "strict"]),
   credential: z.string().exactOptional(),
   auth: z.object({
-    method: z.enum(["none", "oauth", "client_credentials", "bearer", "api_key"]),
+    method: z.enum(["none", "oauth", "client_credentials", "bearer", "basic", "api_key", "several"]),
     scopes: strings.exactOptional(),
-    in: z.enum(["header", "query"]).exactOptional(),
-    name: z.string().exactOptional(),
-    secretEnv: z.string().exactOptional(),
+    ...scheme,
+    schemes: z
+      .record(z.string(), z.object({ method: z.enum(["bearer", "basic", "api_key"]), ...scheme }))
+      .exactOptional(),
     pairing: z.literal(true).exactOptional(),
     app: z.string().exactOptional(),
     values: z.record(z.string(), z.string()).exactOptional(),

@@ -16,13 +16,26 @@ export type Asks = "none" | "elicitation" | "all";
 
 export type ConnectionType = "mcp" | "openapi" | "http" | "a2a" | "ap";
 
+/** One secret and where it goes. */
+export interface SchemeAuth {
+  method: "bearer" | "basic" | "api_key";
+  in?: "header" | "query" | "cookie";
+  name?: string;
+  username?: string;
+  secretEnv?: string;
+}
+
 /** How a connection authenticates; the secret itself is never part of it, at most the name of what holds it. */
 export interface AuthConfig {
-  method: "none" | "oauth" | "client_credentials" | "bearer" | "api_key";
+  method: "none" | "oauth" | "client_credentials" | "several" | SchemeAuth["method"];
   scopes?: string[];
   /** api_key only. */
-  in?: "header" | "query";
+  in?: "header" | "query" | "cookie";
   name?: string;
+  /** basic only; absent: the secret is `user:password`. */
+  username?: string;
+  /** several only: by the name that the document gives to the security scheme. */
+  schemes?: Record<string, SchemeAuth>;
   /** Name of the environment variable that holds the secret (`secret: ${env:NAME}`). */
   secretEnv?: string;
   /** oauth only: its account may also come from a pairing packet. */
