@@ -142,15 +142,22 @@ function cut(words: string, most: number): string {
   return `${words.slice(0, most).toWellFormed()}\n[cut: the first ${most} of ${words.length} characters]`;
 }
 
+/** The text of a page. In linear time, whatever the page holds. */
 function withoutMarkup(html: string): string {
-  const plain = html
-    .slice(0, 64 * 1024)
-    .replace(/<(script|style)\b[\s\S]*?<\/\1>/gi, " ")
-    .replace(/<[^>]*>/g, " ");
-  return plain
-    .replace(/[^\S\n]+/g, " ")
-    .replace(/\s*\n\s*/g, "\n")
-    .trim();
+  const parts: string[] = [];
+  const lower = html.slice(0, 64 * 1024).toLowerCase();
+  for (let at = 0; at < lower.length; ) {
+    const open = lower.indexOf("<", at);
+    parts.push(html.slice(at, open === -1 ? lower.length : open));
+    if (open === -1) break;
+    const hidden = ["script", "style"].find((name) => lower.startsWith(name, open + 1));
+    const inner = hidden === undefined ? open : lower.indexOf(`</${hidden}`, open);
+    const close = inner === -1 ? -1 : lower.indexOf(">", inner);
+    if (close === -1) break;
+    at = close + 1;
+  }
+  const plain = parts.join(" ").replace(/[^\S\n]+/g, " ");
+  return plain.replace(/ ?\n[ \n]*/g, "\n").trim();
 }
 
 function oneLine(value: string): string {

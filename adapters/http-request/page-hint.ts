@@ -36,11 +36,12 @@ const CONTAINERS = [
   "metadata",
 ];
 const MAX_VALUE = 500;
+const MAX_LINK = 4096;
 
 /** @returns no line, or one that quotes the `Link` header (RFC 8288) and the fields that name a next page */
 export function pageHint(headers: Headers, json: unknown): string[] {
   const hints: string[] = [];
-  const link = headers.get("link");
+  const link = headers.get("link")?.slice(0, MAX_LINK) ?? null;
   const next = link === null ? undefined : /<([^>]*)>\s*;[^,]*\brel\s*=\s*"?[^",;]*\bnext\b/i.exec(link)?.[1];
   if (next !== undefined) hints.push(`Link rel=next: ${quoted(next)}`);
   if (isObject(json)) {

@@ -1,6 +1,5 @@
 /** Bytes -> one parsed OpenAPI document. Nothing is validated: a fault costs the operation it is in, never the document. */
 import { CORE_SCHEMA, defineScalarTag, load, mergeTag, NOT_RESOLVED } from "js-yaml";
-import { parse } from "yaml";
 import type { JsonObject } from "../contract.ts";
 import { isObject } from "../http-request/json.ts";
 
@@ -32,8 +31,8 @@ const intTag = defineScalarTag("tag:yaml.org,2002:int", {
 const SCHEMA = CORE_SCHEMA.withTags(intTag, mergeTag);
 
 /** @throws DocumentError */
-export function parseDocument(bytes: Uint8Array): OpenApiDocument {
-  const root = parseText(decode(bytes));
+export async function parseDocument(bytes: Uint8Array): Promise<OpenApiDocument> {
+  const root = await parseText(decode(bytes));
   if (!isObject(root)) throw new DocumentError("The document is not an OpenAPI document: it is not an object.");
   return { root, version: versionOf(root) };
 }
@@ -45,7 +44,7 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder("utf-8").decode(bytes);
 }
 
-function parseText(text: string): unknown {
+async function parseText(text: string): Promise<unknown> {
   if (/^\s*[[{]/.test(text)) {
     try {
       return JSON.parse(text);
@@ -69,6 +68,8 @@ function parseText(text: string): unknown {
     reason = firstLine(error);
   }
   if (text.length <= MAX_LENIENT) {
+    // Rarely needed, and slow to load.
+    const { parse } = await import("yaml");
     try {
       return parse(text, {
         strict: false,

@@ -5,30 +5,33 @@
 import type { JsonObject } from "../contract.ts";
 import { isObject, objectOf, stringsOf } from "../http-request/json.ts";
 import { mapSchema, nameOf, walkRefs } from "./definitions.ts";
-import { clipped } from "./words.ts";
+import { shortened } from "./words.ts";
+
+type WordLimits = readonly [nested: number, own: number];
 
 /** Bytes of one input schema. */
 export const MAX_SCHEMA = 16 * 1024;
 /** Bytes up to which descriptions stay as they are. */
 const COMFORTABLE = 2304;
 /** Characters of descriptions inside the arguments, and of those of the arguments themselves, step by step. */
-const WORDS: readonly (readonly [nested: number, own: number])[] = [
+const WORDS: readonly WordLimits[] = [
   [80, 160],
   [40, 120],
   [0, 80],
-  [0, 40],
 ];
+const LAST_WORDS: WordLimits = [0, 40];
 const LONG_ENUM = 30;
 const SHOWN_OF_ENUM = 10;
 
 /** @returns the schema, or a smaller one that accepts more, of at most `most` bytes */
 export function shrink(schema: JsonObject, most = MAX_SCHEMA): JsonObject {
-  let small = schema;
+  const bytes = bytesOf(schema);
+  if (bytes <= COMFORTABLE) return schema;
   // Words first, and early: most of what a schema costs is descriptions of things whose names say as much.
-  for (const [nested, own] of WORDS) {
-    if (bytesOf(small) <= COMFORTABLE) return small;
-    small = clipWords(small, nested, own);
-  }
+  const lengths = wordLengths(schema);
+  const saved = ([nested, own]: WordLimits) => over(lengths.nested, nested) + over(lengths.own, own);
+  const limits = WORDS.find((each) => bytes - saved(each) <= COMFORTABLE) ?? LAST_WORDS;
+  let small = clipWords(schema, limits);
   const steps: ((schema: JsonObject) => JsonObject)[] = [
     withoutLongEnums,
     (given) => toDepth(given, 3),
@@ -49,18 +52,39 @@ export function bytesOf(schema: unknown): number {
   return Buffer.byteLength(JSON.stringify(schema));
 }
 
-function clipWords(schema: JsonObject, nested: number, own: number): JsonObject {
+/** Lengths of the descriptions of arguments, and of those inside them. */
+function wordLengths(schema: JsonObject): { own: number[]; nested: number[] } {
+  const own: number[] = [];
+  const nested: number[] = [];
+  const visit = (value: unknown, lengths: number[]) => {
+    mapSchema(value, (object) => {
+      const { description } = object;
+      if (typeof description === "string") (object === value ? lengths : nested).push(description.length);
+      return undefined;
+    });
+  };
+  for (const value of Object.values(objectOf(schema["properties"]))) visit(value, own);
+  for (const value of Object.values(objectOf(schema["$defs"]))) visit(value, nested);
+  return { own, nested };
+}
+
+function over(lengths: readonly number[], most: number): number {
+  return lengths.reduce((sum, length) => sum + Math.max(0, length - most), 0);
+}
+
+function clipWords(schema: JsonObject, [nested, own]: WordLimits): JsonObject {
   const shorter = (object: JsonObject, most: number): JsonObject => {
     const { description, ...rest } = object;
-    if (typeof description !== "string" || most === 0) return rest;
-    return { ...rest, description: clipped(description, most) };
+    if (typeof description !== "string") return object;
+    return most === 0 ? rest : { ...rest, description: shortened(description, most) };
   };
   const inside = (value: unknown) => objectOf(mapProperty(value, (object) => shorter(object, nested)));
   const properties = Object.entries(objectOf(schema["properties"])).map(([name, value]) => {
     const described = objectOf(value)["description"];
     return [name, shorter({ ...inside(value), ...(described === undefined ? {} : { description: described }) }, own)];
   });
-  return { ...inside(schema), properties: Object.fromEntries(properties) };
+  const { properties: _own, ...rest } = schema;
+  return { ...inside(rest), properties: Object.fromEntries(properties) };
 }
 
 function withoutLongEnums(schema: JsonObject): JsonObject {

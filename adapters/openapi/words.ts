@@ -3,10 +3,14 @@ import { createHash } from "node:crypto";
 
 const HASH_LENGTH = 6;
 
+/** Most texts hold nothing that would have to go. */
+const PLAIN = /^[\w .,;:()'"/\-`*[\]{}=+?$%@#|\\~^]*$/;
+
 /** Text without HTML, images and control characters. */
 export function plainText(text: string, most = 20_000): string {
-  return text
-    .slice(0, most)
+  const start = text.length > most ? text.slice(0, most) : text;
+  if (PLAIN.test(start) && !start.includes("  ")) return start.trim();
+  return start
     .toWellFormed()
     .replace(/<!--[\s\S]*?-->|<(script|style)\b[\s\S]*?<\/\1>/gi, " ")
     .replace(/<\/?(?:p|br|div|li|tr|h[1-6])\b[^>]*>/gi, "\n")
@@ -27,7 +31,11 @@ export function plainText(text: string, most = 20_000): string {
 
 /** One line of at most `most` characters, cut between words. */
 export function clipped(text: string, most: number): string {
-  const line = plainText(text, most * 4 + 200).replace(/\s+/g, " ");
+  return shortened(plainText(text, most * 4 + 200).replace(/\s+/g, " "), most);
+}
+
+/** The same of what is one plain line already. */
+export function shortened(line: string, most: number): string {
   if (line.length <= most) return line;
   const cut = line.slice(0, most - 1);
   const space = cut.lastIndexOf(" ");

@@ -10,10 +10,10 @@ import { packPlans } from "./packed.ts";
 /** Tools in one message: the parent turns to other work between two of them. */
 const BATCH = 50;
 
-parentPort?.on("message", (request: ReadRequest) => {
+parentPort?.on("message", async (request: ReadRequest) => {
   const answer = (message: ReadAnswer) => parentPort?.postMessage(message);
   try {
-    answer({ id: request.id, kind: "done", summary: read(request, answer) });
+    answer({ id: request.id, kind: "done", summary: await read(request, answer) });
   } catch (error) {
     const message =
       error instanceof DocumentError ? error.message : `The document cannot be read: ${String(error).slice(0, 300)}`;
@@ -21,8 +21,11 @@ parentPort?.on("message", (request: ReadRequest) => {
   }
 });
 
-function read({ id, bytes, options, origins }: ReadRequest, answer: (message: ReadAnswer) => void): ReadSummary {
-  const document = convertDocument(parseDocument(bytes), options);
+async function read(
+  { id, bytes, options, origins }: ReadRequest,
+  answer: (message: ReadAnswer) => void,
+): Promise<ReadSummary> {
+  const document = convertDocument(await parseDocument(bytes), options);
   const plans: [string, OperationPlan][] = [];
   const skipped: SkippedOperation[] = [];
   const found = new Set<string>();

@@ -120,7 +120,7 @@ async function build(request: JsonObject, current: Loaded | undefined): Promise<
   const known = typeof tool === "string" ? current?.tools.get(tool) : undefined;
   const plan = known === undefined ? undefined : current?.plans.get(known.action);
   if (known === undefined || plan === undefined) throw new Error(`there is no tool ${String(tool)}`);
-  // A server variable without a value is the administrator's to choose; here its own name stands for it.
-  const server = plan.server.replace(/\{([^{}]+)\}/g, (_whole, name: string) => encodeURIComponent(name));
+  // A server variable without a value is the administrator's to choose; here it stands for itself.
+  const server = plan.server.replace(/\{[^{}]+\}/g, encodeURIComponent);
   return { request: buildRequest({ ...plan, server }, restoreArguments(isObject(args) ? args : {}, known.restore)) };
 }
