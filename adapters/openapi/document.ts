@@ -20,15 +20,21 @@ const MAX_LENIENT = 4 * 1024 * 1024;
 const MAX_ALIASES = 100_000;
 const MAX_DEPTH = 500;
 
-/** Numbers that would not read back as they are written (`012`, `0x1f`, `+1`) stay the text that their author wrote. */
-const intTag = defineScalarTag("tag:yaml.org,2002:int", {
-  implicit: true,
-  implicitFirstChars: [..."-0123456789"],
-  resolve: (source) => (/^(?:0|-?[1-9]\d{0,15})$/.test(source) ? Number(source) : NOT_RESOLVED),
-  identify: () => false,
-});
+/**
+ * Numbers that are not written as JSON writes them (`012`, `0x1f`, `+1`, `.inf`) stay the text that their author wrote:
+ * these are values of enums, and not numbers.
+ */
+const INTEGER = /^(?:0|-?[1-9]\d{0,15})$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
+const numberTag = (name: "int" | "float", pattern: RegExp) =>
+  defineScalarTag(`tag:yaml.org,2002:${name}`, {
+    implicit: true,
+    implicitFirstChars: [..."-0123456789"],
+    resolve: (source) => (pattern.test(source) ? Number(source) : NOT_RESOLVED),
+    identify: () => false,
+  });
 /** YAML 1.2 core schema: `on`, `off` and dates are text. Merge keys are of 1.1, and common. */
-const SCHEMA = CORE_SCHEMA.withTags(intTag, mergeTag);
+const SCHEMA = CORE_SCHEMA.withTags(numberTag("int", INTEGER), numberTag("float", NUMBER), mergeTag);
 
 /** @throws DocumentError */
 export async function parseDocument(bytes: Uint8Array): Promise<OpenApiDocument> {
