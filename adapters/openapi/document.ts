@@ -8,6 +8,8 @@ export type SpecVersion = "2.0" | "3.0" | "3.1" | "3.2";
 export interface OpenApiDocument {
   root: JsonObject;
   version: SpecVersion;
+  /** About the text itself. */
+  warnings: string[];
 }
 
 /** What was given is no OpenAPI document; the message is for the person who named it. */
@@ -38,9 +40,9 @@ const SCHEMA = CORE_SCHEMA.withTags(numberTag("int", INTEGER), numberTag("float"
 
 /** @throws DocumentError */
 export async function parseDocument(bytes: Uint8Array): Promise<OpenApiDocument> {
-  const root = await parseText(decode(bytes));
+  const { value: root, warnings } = await parseText(decode(bytes));
   if (!isObject(root)) throw new DocumentError("The document is not an OpenAPI document: it is not an object.");
-  return { root, version: versionOf(root) };
+  return { root, version: versionOf(root), warnings };
 }
 
 function decode(bytes: Uint8Array): string {
@@ -50,10 +52,15 @@ function decode(bytes: Uint8Array): string {
   return new TextDecoder("utf-8").decode(bytes);
 }
 
-async function parseText(text: string): Promise<unknown> {
+interface ParsedText {
+  value: unknown;
+  warnings: string[];
+}
+
+async function parseText(text: string): Promise<ParsedText> {
   if (/^\s*[[{]/.test(text)) {
     try {
-      return JSON.parse(text);
+      return { value: JSON.parse(text), warnings: [] };
     } catch {
       // JSON with comments or trailing commas is YAML, mostly.
     }
@@ -63,34 +70,45 @@ async function parseText(text: string): Promise<unknown> {
   }
   let reason: string;
   try {
-    return load(text, {
+    const value = load(text, {
       schema: SCHEMA,
       json: true,
       maxAliases: MAX_ALIASES,
       maxTotalMergeKeys: 100_000,
       maxDepth: MAX_DEPTH,
     });
+    return { value, warnings: [] };
   } catch (error) {
     reason = firstLine(error);
   }
-  if (text.length <= MAX_LENIENT) {
-    // Rarely needed, and slow to load.
-    const { parse } = await import("yaml");
-    try {
-      return parse(text, {
-        strict: false,
-        merge: true,
-        schema: "core",
-        uniqueKeys: false,
-        maxAliasCount: MAX_ALIASES,
-        prettyErrors: false,
-        logLevel: "silent",
-      });
-    } catch {
-      // The first parser's reason says more: it has a line number.
-    }
-  }
+  const lenient = text.length <= MAX_LENIENT ? await parseLeniently(text) : undefined;
+  if (lenient !== undefined) return lenient;
   throw new DocumentError(`The document is neither JSON nor YAML: ${reason}`);
+}
+
+/** YAML with faults that others overlook, in examples most of all. Undefined where too little is left of it. */
+async function parseLeniently(text: string): Promise<ParsedText | undefined> {
+  // Rarely needed, and slow to load.
+  const yaml = await import("yaml");
+  try {
+    const document = yaml.parseDocument(text, {
+      strict: false,
+      merge: true,
+      schema: "core",
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: "silent",
+    });
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    const [first, ...others] = document.errors;
+    if (first === undefined) return { value, warnings: [] };
+    if (!isObject(value) || !isObject(value["paths"])) return undefined;
+    const more = others.length === 0 ? "" : `, and ${others.length} more`;
+    return { value, warnings: [`the YAML has faults and may be read wrongly: ${firstLine(first)}${more}`] };
+  } catch {
+    // The first parser's reason says more: it has a line number.
+    return undefined;
+  }
 }
 
 function versionOf(root: JsonObject): SpecVersion {

@@ -32,6 +32,7 @@ const MAX_OPERATIONS = 30_000;
 export function convertDocument(document: OpenApiDocument, options: ConvertOptions): ConvertedDocument {
   const { root } = document;
   const references = new References(root);
+  for (const warning of document.warnings) references.warn(warning);
   const schemes = schemesOf(references, root);
   const found = operationsOf(references, root);
   const names = actionNames(found, new Map(options.names));

@@ -118,22 +118,23 @@ export class OpenApiSession implements AdapterSession {
       },
       ...(origins === undefined ? {} : { origins }),
     });
+    const { skipped, warnings } = document;
+    // What is remembered still works, as far as anybody can tell.
+    if (document.tools.length === 0 && skipped.length > 0) {
+      throw new UpstreamError("upstream_protocol", `No operation can be called: ${skipped[0]?.reason ?? ""}.`, {
+        processed: "no",
+      });
+    }
     const next = remember(config, document, origins ?? document.origins);
     if (before?.plans !== document.plans || before.config !== next["config"]) await memory.write(next);
     const remembered = recall(next);
     if (remembered !== undefined) {
       this.#known = { remembered, plans: await Plans.unpack(document.plans), readAt: this.#context.clock() };
     }
-    const { skipped, warnings } = document;
     if (skipped.length + warnings.length > 0) {
       const told = { skipped: skipped.slice(0, MAX_TOLD), warnings: warnings.slice(0, MAX_TOLD) };
       const count = `${skipped.length} operations were skipped, ${warnings.length} warnings`;
       log.info({ ...told, operations: document.tools.length }, `the document was read: ${count}`);
-    }
-    if (document.tools.length === 0 && skipped.length > 0) {
-      throw new UpstreamError("upstream_protocol", `No operation can be called: ${skipped[0]?.reason ?? ""}.`, {
-        processed: "no",
-      });
     }
     return document;
   }
