@@ -94,7 +94,8 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
     await page.waitForURL(`${origin}/sign-out`);
     await page.screenshot({ path: join(pictures, "sign-out.png") });
     await page.getByRole("button", { name: "Sign out" }).click();
-    assert.equal(await heading(page), "You are signed out");
+    // A click does not wait for the page it leads to.
+    await page.getByRole("heading", { name: "You are signed out" }).waitFor();
     await page.screenshot({ path: join(pictures, "signed-out.png") });
     await page.goBack();
     await page.goto(`${origin}/`);
