@@ -4,12 +4,16 @@ import type { SchemePlan } from "../http-request/plan.ts";
 import type { ConvertOptions } from "./tool.ts";
 
 export interface ReadRequest {
+  kind: "read";
   id: number;
   bytes: Uint8Array;
   options: ConvertOptions;
   /** Origins that operations may be sent to; absent: any. */
   origins?: string[];
 }
+
+/** `taken`: a batch of tools has arrived, the next may come. */
+export type ToWorker = ReadRequest | { kind: "taken" };
 
 export interface SkippedOperation {
   method: string;

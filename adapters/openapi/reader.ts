@@ -4,7 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { type ToolDefinition, UpstreamError } from "../contract.ts";
-import type { ReadAnswer, ReadRequest, ReadSummary } from "./messages.ts";
+import type { ReadAnswer, ReadRequest, ReadSummary, ToWorker } from "./messages.ts";
 
 /** Bytes of a document. */
 export const MAX_DOCUMENT = 64 * 1024 * 1024;
@@ -17,6 +17,9 @@ const IDLE_MS = 15_000;
 export interface ReadDocument extends ReadSummary {
   tools: ToolDefinition[];
 }
+
+/** What to read, and how. */
+export type Reading = Omit<ReadRequest, "id" | "kind">;
 
 export interface ReadLimits {
   /** Milliseconds. */
@@ -35,7 +38,7 @@ let lastId = 0;
  * @param bytes handed over to the worker: not to be used afterwards
  * @throws UpstreamError `upstream_protocol` with words for the administrator
  */
-export function readDocument(request: Omit<ReadRequest, "id">, limits: ReadLimits = {}): Promise<ReadDocument> {
+export function readDocument(request: Reading, limits: ReadLimits = {}): Promise<ReadDocument> {
   if (request.bytes.byteLength > MAX_DOCUMENT) {
     const mib = MAX_DOCUMENT / 1024 / 1024;
     return Promise.reject(failed(`The document is larger than ${mib} MiB.`));
@@ -45,7 +48,7 @@ export function readDocument(request: Omit<ReadRequest, "id">, limits: ReadLimit
   return mine;
 }
 
-async function readNext(request: Omit<ReadRequest, "id">, limits: ReadLimits): Promise<ReadDocument> {
+async function readNext(request: Reading, limits: ReadLimits): Promise<ReadDocument> {
   clearTimeout(idle);
   // Limits of its own need a worker of its own.
   if (limits.maxHeap !== undefined) await endWorker();
@@ -71,9 +74,12 @@ async function readNext(request: Omit<ReadRequest, "id">, limits: ReadLimits): P
       };
       const heard = (answer: ReadAnswer) => {
         if (answer.id !== id) return;
-        if (answer.kind === "tools") tools.push(...answer.tools);
-        else if (answer.kind === "failed") settle(() => reject(failed(answer.message)));
-        else settle(() => resolve({ ...answer.summary, tools }));
+        if (answer.kind === "tools") {
+          tools.push(...answer.tools);
+          setImmediate(() => thread.postMessage({ kind: "taken" } satisfies ToWorker));
+        }
+        if (answer.kind === "failed") settle(() => reject(failed(answer.message)));
+        if (answer.kind === "done") settle(() => resolve({ ...answer.summary, tools }));
       };
       const broke = (error: Error) => {
         drop(thread);
@@ -89,7 +95,7 @@ async function readNext(request: Omit<ReadRequest, "id">, limits: ReadLimits): P
       const { bytes } = request;
       const whole = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength;
       const own = whole && bytes.buffer instanceof ArrayBuffer ? bytes : new Uint8Array(bytes);
-      thread.postMessage({ ...request, bytes: own, id } satisfies ReadRequest, [own.buffer as ArrayBuffer]);
+      thread.postMessage({ ...request, kind: "read", bytes: own, id } satisfies ToWorker, [own.buffer as ArrayBuffer]);
     });
   } finally {
     thread.unref();

@@ -3,14 +3,20 @@ import { parentPort } from "node:worker_threads";
 import type { ToolDefinition } from "../contract.ts";
 import type { OperationPlan } from "../http-request/plan.ts";
 import { DocumentError, parseDocument } from "./document.ts";
-import type { ReadAnswer, ReadRequest, ReadSummary, SkippedOperation } from "./messages.ts";
+import type { ReadAnswer, ReadRequest, ReadSummary, SkippedOperation, ToWorker } from "./messages.ts";
 import { convertDocument } from "./operations.ts";
 import { packPlans } from "./packed.ts";
 
-/** Tools in one message: the parent turns to other work between two of them. */
+/** Tools in one message: the parent takes them one message at a time, and turns to other work in between. */
 const BATCH = 50;
 
-parentPort?.on("message", async (request: ReadRequest) => {
+let taken: (() => void) | undefined;
+
+parentPort?.on("message", async (request: ToWorker) => {
+  if (request.kind === "taken") {
+    taken?.();
+    return;
+  }
   const answer = (message: ReadAnswer) => parentPort?.postMessage(message);
   try {
     answer({ id: request.id, kind: "done", summary: await read(request, answer) });
@@ -50,8 +56,12 @@ async function read(
     operations.push({ method, path, action: tool.name, ...(operationId === undefined ? {} : { operationId }) });
     batch.push(tool);
     if (batch.length < BATCH) continue;
+    const received = new Promise<void>((resolve) => {
+      taken = resolve;
+    });
     answer({ id, kind: "tools", tools: batch });
     batch = [];
+    await received;
   }
   answer({ id, kind: "tools", tools: batch });
   const { title, description, schemes } = document;
