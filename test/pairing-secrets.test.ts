@@ -164,7 +164,14 @@ it("the audit tells pairing, and why nothing could be paired", async () => {
   await using product = await startProduct({
     connections: {
       plain: connection(provider.url, { auth: { method: "none" }, label: "Plain" }),
-      api: { ...connection(provider.url), type: "http", label: "Api", url: undefined, endpoints: [{}] },
+      api: {
+        ...connection(provider.url),
+        type: "http",
+        label: "Api",
+        url: undefined,
+        baseUrl: provider.url,
+        endpoints: [{ name: "get_it", method: "GET", path: "/it" }],
+      },
     },
   });
   const { client, pair } = await paired(product);
