@@ -9,6 +9,7 @@ import { compilePolicy, type Grant, grantOf, type Policy } from "../access/polic
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
 import { ownTerms, type SearchDocument } from "../search/documents.ts";
 import { buildIndex, type SearchIndex } from "../search/index.ts";
+import { rank } from "../search/rank.ts";
 import { type PairingTool, pairingDocument, pairingToolOf } from "./pairing-tools.ts";
 import { type PropertyMap, portableSchema } from "./portable-schema.ts";
 
@@ -77,6 +78,7 @@ export interface Toolsets {
 const CACHED = 256;
 /** Definitions tokenised between two turns of the event loop: about a millisecond. */
 const WARM_BATCH = 8;
+const WARM_SEARCHES = 100;
 const NOTHING_RENAMED: PropertyMap = new Map();
 
 /** Keeps compiled toolsets, the least recently used dropped first. */
@@ -163,7 +165,12 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
         ownTerms(document);
         if (at % WARM_BATCH === WARM_BATCH - 1) await setImmediate();
       }
-      toolset.index();
+      const built = toolset.index();
+      // The first searches of a process run uncompiled, several times as slow: these are them, and nobody waits.
+      for (const { name, action } of entries.slice(0, WARM_SEARCHES)) {
+        rank(built, `${name} ${action}`, { most: 10 });
+        await setImmediate();
+      }
     },
   };
   return toolset;
