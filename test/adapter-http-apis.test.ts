@@ -1,5 +1,6 @@
 /** The contract of adapters, for both that speak to HTTP APIs; and what is special about declared endpoints. */
 import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "../adapters/contract.ts";
 import { httpAdapter } from "../adapters/http/index.ts";
@@ -14,27 +15,60 @@ const answer: Answer = (request, response) => {
   response.end(JSON.stringify({ data: { url: decodeURIComponent(request.url), body: request.body.toString() } }));
 };
 
+/** An API whose `/wait` answers nothing, and how it tells that a call came there and was given up. */
+async function startWaitingService() {
+  const events = new EventEmitter();
+  const service = await startRecordingService((request, response) => {
+    if (!request.url.startsWith("/wait")) return answer(request, response);
+    response.on("close", () => events.emit("cancelled"));
+    events.emit("arrived");
+  });
+  const wait = {
+    action: "wait",
+    arrived: () => once(events, "arrived"),
+    cancelled: () => once(events, "cancelled"),
+  };
+  return { service, wait };
+}
+
 const echo = { action: "echo", args: (text: string) => ({ text }) };
 const fail = { action: "fail", says: /disk is full/ };
 
-adapterContract("openapi", openapiAdapter, async () => {
-  const service = await startRecordingService(answer);
-  const text = { name: "text", in: "query", schema: { type: "string" } };
-  const document = documentOf(
-    { "/echo": { get: { operationId: "echo", parameters: [text] } }, "/fail": { post: { operationId: "fail" } } },
-    { servers: [{ url: service.url }] },
-  );
-  return { context: testContext({ specText: JSON.stringify(document) }), echo, fail, stop: () => service.close() };
-});
+adapterContract(
+  "openapi",
+  openapiAdapter,
+  async () => {
+    const { service, wait } = await startWaitingService();
+    const text = { name: "text", in: "query", schema: { type: "string" } };
+    const document = documentOf(
+      {
+        "/echo": { get: { operationId: "echo", parameters: [text] } },
+        "/fail": { post: { operationId: "fail" } },
+        "/wait": { get: { operationId: "wait" } },
+      },
+      { servers: [{ url: service.url }] },
+    );
+    const context = testContext({ specText: JSON.stringify(document) });
+    return { context, echo, fail, wait, stop: () => service.close() };
+  },
+  { progress: false },
+);
 
-adapterContract("http", httpAdapter, async () => {
-  const service = await startRecordingService(answer);
-  const endpoints = [
-    { name: "echo", method: "GET", path: "/echo", arguments: { text: { type: "string" } } },
-    { name: "fail", method: "POST", path: "/fail" },
-  ];
-  return { context: testContext({ baseUrl: service.url, endpoints }), echo, fail, stop: () => service.close() };
-});
+adapterContract(
+  "http",
+  httpAdapter,
+  async () => {
+    const { service, wait } = await startWaitingService();
+    const endpoints = [
+      { name: "echo", method: "GET", path: "/echo", arguments: { text: { type: "string" } } },
+      { name: "fail", method: "POST", path: "/fail" },
+      { name: "wait", method: "GET", path: "/wait" },
+    ];
+    const context = testContext({ baseUrl: service.url, endpoints });
+    return { context, echo, fail, wait, stop: () => service.close() };
+  },
+  { progress: false },
+);
 
 let service: RecordingService;
 before(async () => {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from "@modelcontextprotocol/client";
 import type { Browser, Page } from "playwright-core";
-import { chromiumSkip, openChromium } from "./fixtures/chromium.ts";
+import { chromiumSkip, openChromium, picture } from "./fixtures/chromium.ts";
 import { authorizePath, pkce, publicClient, requestTokens } from "./fixtures/oauth-client.ts";
 import { ADMIN, signedInAdmin } from "./fixtures/page-visitor.ts";
 import { type Product, startProduct } from "./fixtures/product.ts";
@@ -124,10 +124,7 @@ describe("signing in with a real browser", { skip: chromiumSkip }, () => {
     };
     await signIn(page, new URL(authorizePath(request), product.url).href);
     await page.getByRole("button", { name: "Deny" }).waitFor();
-    await page.screenshot({
-      path: `${process.env["TEST_SCREENSHOTS"] ?? product.directory}/consent.png`,
-      fullPage: true,
-    });
+    await picture(page, "consent");
     const [width, boxes] = [
       await page.locator("main").evaluate((main) => main.scrollWidth),
       await page.getByRole("checkbox").count(),

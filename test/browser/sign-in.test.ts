@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { chromiumSkip, openChromium } from "../fixtures/chromium.ts";
+import { chromiumSkip, openChromium, picture, watchComplaints } from "../fixtures/chromium.ts";
 import { ADMIN, setupPath } from "../fixtures/page-visitor.ts";
 import { type Product, startProduct } from "../fixtures/product.ts";
 
@@ -17,8 +14,6 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
   let browser: Browser;
   let product: Product;
   let origin: string;
-  /** Kept after the run, to be looked at. */
-  const pictures = process.env["TEST_SCREENSHOTS"] ?? mkdtempSync(join(tmpdir(), "jackfield-pages-"));
   before(async () => {
     [browser, product] = await Promise.all([openChromium(), startProduct()]);
     ({ origin } = new URL(product.url));
@@ -28,18 +23,11 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
     await product?.[Symbol.asyncDispose]();
   });
 
-  /** A browser of its own whose console is watched: what the policy blocks is said there. */
+  /** A browser of its own whose complaints are kept. */
   async function visit(options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] }> {
     const context = await browser.newContext({ viewport: DESK, javaScriptEnabled: false, ...options });
     const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on("console", (message) => {
-      // Answers with a status such as 422 are told as errors, too; they are meant.
-      if (/error|warning/.test(message.type()) && !/status of 4\d\d/.test(message.text()))
-        complaints.push(message.text());
-    });
-    page.on("requestfailed", (request) => complaints.push(`${request.url()} ${request.failure()?.errorText}`));
-    return { page, complaints };
+    return { page, complaints: watchComplaints(page) };
   }
 
   async function signIn(page: Page, password: string = ADMIN.password): Promise<void> {
@@ -59,7 +47,7 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
   test("a setup link leads, without JavaScript, from a wrong form to a signed-in admin, by keyboard alone", async () => {
     const { page, complaints } = await visit();
     await page.goto(origin + (await setupPath(product)));
-    await page.screenshot({ path: join(pictures, "setup.png") });
+    await picture(page, "setup");
     await page.getByLabel("Your name").fill(ADMIN.name);
     await page.keyboard.press("Tab");
     await page.keyboard.type("Not A Name!");
@@ -67,7 +55,7 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
     await page.keyboard.type("short");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
-    await page.screenshot({ path: join(pictures, "setup-wrong.png") });
+    await picture(page, "setup-wrong");
     assert.match(await page.title(), /^Error: /);
     assert.equal(await page.getByLabel("Your name").inputValue(), ADMIN.name);
     assert.equal(await page.getByLabel("Password").inputValue(), "");
@@ -77,7 +65,7 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(`${origin}/`);
     assert.equal(await heading(page), `You are signed in, ${ADMIN.name}`);
-    await page.screenshot({ path: join(pictures, "home.png") });
+    await picture(page, "home");
     assert.deepEqual(complaints, []);
   });
 
@@ -85,18 +73,18 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
     const { page, complaints } = await visit();
     await page.goto(`${origin}/sign-out`);
     assert.equal(await heading(page), "Sign in");
-    await page.screenshot({ path: join(pictures, "sign-in.png") });
+    await picture(page, "sign-in");
     await signIn(page, "not the password");
     assert.equal(await page.getByRole("alert").textContent(), "Username or password is wrong.");
     assert.equal(await page.getByLabel("Username").inputValue(), ADMIN.username);
-    await page.screenshot({ path: join(pictures, "sign-in-wrong.png") });
+    await picture(page, "sign-in-wrong");
     await signIn(page);
     await page.waitForURL(`${origin}/sign-out`);
-    await page.screenshot({ path: join(pictures, "sign-out.png") });
+    await picture(page, "sign-out");
     await page.getByRole("button", { name: "Sign out" }).click();
     // A click does not wait for the page it leads to.
     await page.getByRole("heading", { name: "You are signed out" }).waitFor();
-    await page.screenshot({ path: join(pictures, "signed-out.png") });
+    await picture(page, "signed-out");
     await page.goBack();
     await page.goto(`${origin}/`);
     assert.equal(await heading(page), "Sign in");
@@ -142,11 +130,11 @@ describe("the sign-in pages in Chromium", { skip: chromiumSkip }, () => {
         await page.goto(origin + path);
         assert.equal(await heading(page), title);
         assert.equal(await overflows(page), false, path);
-        await page.screenshot({ path: join(pictures, `${file}-${name}.png`) });
+        await picture(page, `${file}-${name}`);
       }
       await page.goto(`${origin}/sign-in`);
       await signIn(page, "not the password");
-      await page.screenshot({ path: join(pictures, `sign-in-wrong-${name}.png`) });
+      await picture(page, `sign-in-wrong-${name}`);
       const button = await page.getByRole("button", { name: "Sign in" }).boundingBox();
       assert.ok((button?.height ?? 0) >= ("hasTouch" in options ? 44 : 32));
       assert.deepEqual(complaints, []);
