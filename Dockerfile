@@ -1,10 +1,11 @@
 # syntax=docker/dockerfile:1
 
-# Production packages only. The optional `node` package is a second Node for hosts with an old one: not needed here.
+# Production packages only. Without install scripts: the optional `node` package then brings no second Node, and native
+# parts (isolated-vm, esbuild) come built inside their packages.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -21,6 +22,7 @@ COPY adapters ./adapters
 COPY examples ./examples
 COPY migrations ./migrations
 COPY public ./public
+COPY sandbox ./sandbox
 COPY server ./server
 USER node
 VOLUME ["/data"]

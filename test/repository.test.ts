@@ -76,10 +76,11 @@ const ALLOWED = new Set([
   ...["CC0-1.0", "Unlicense", "Python-2.0"],
 ]);
 
-/** Packages whose manifest names no licence identifier; their README names MIT. */
-const KNOWN = new Set(
-  ["everything", "filesystem", "memory"].map((name) => `node_modules/@modelcontextprotocol/server-${name}`),
-);
+/** Packages whose manifest names no licence identifier; their README or licence file is that of MIT. */
+const KNOWN = new Set([
+  ...["everything", "filesystem", "memory"].map((name) => `node_modules/@modelcontextprotocol/server-${name}`),
+  "node_modules/querystring-es3",
+]);
 
 /** Whether an SPDX expression (without exceptions, which none uses) can be fulfilled by allowed licences alone. */
 function isAllowed(expression: string): boolean {
