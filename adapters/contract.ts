@@ -100,9 +100,61 @@ export interface Caller {
   readonly logLevel?: string;
 }
 
+/** A file that is kept for one principal in one environment until it expires. Its content never changes. */
+export interface Asset {
+  /** Opaque: `asset://` and random characters. */
+  readonly handle: string;
+  /** SHA-256 of the content in hexadecimal. */
+  readonly digest: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Media type as its source called it; nobody looked into the content. */
+  readonly type: string;
+  /** File name without folders and control characters. */
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** A file that was just kept, with the block that names it in a result. */
+export interface KeptAsset extends Asset {
+  readonly resourceLink: { type: "resource_link"; uri: string; name: string; mimeType: string; size: number };
+}
+
+/** A kept file whose digest and size were checked. */
+export interface ReadableAsset extends Asset {
+  /** The whole content; each call begins anew. Fails before its end where it is not what was kept. */
+  stream(): ReadableStream<Uint8Array>;
+}
+
+/** The files of the caller. Errors carry a `code` that begins with `asset_`, and words for the caller. */
+export interface Assets {
+  /**
+   * Keeps a file. Where a stream fails, so does this, and nothing is kept.
+   * @param about what its source said of it: a name is cleaned, a type is taken as it is and never guessed
+   * @throws `asset_too_large`, `asset_quota`, `asset_unavailable`
+   */
+  put(
+    content: Uint8Array | ReadableStream<Uint8Array>,
+    about: { name?: string | undefined; type?: string | undefined },
+  ): Promise<KeptAsset>;
+  /**
+   * Opens a file by the handle that was given as an argument.
+   * @throws `asset_not_found` also for one of another principal or environment, or past its time; `asset_damaged`
+   *   where the content is not what was kept
+   */
+  read(handle: string): Promise<ReadableAsset>;
+}
+
+/** Whether a value of an argument is the handle of a kept file. */
+export function isAssetHandle(value: unknown): value is string {
+  return typeof value === "string" && /^asset:\/\/[A-Za-z0-9_-]{24}$/.test(value);
+}
+
 /** Passed with one request; everything in it ends with that request. */
 export interface CallContext {
   readonly caller: Caller;
+  readonly assets: Assets;
   readonly signal: AbortSignal;
   /** Milliseconds without progress after which the call is given up. */
   readonly timeoutMs: number;

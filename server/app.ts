@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { Log } from "../adapters/contract.ts";
 import { createSignInPages } from "./admin/connection-sign-in.ts";
 import { createSite } from "./admin/site.ts";
+import { openAssets } from "./assets/open.ts";
 import { type Config, publicOrigin } from "./config.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
 import { configurationEnv } from "./connections/environment.ts";
@@ -220,10 +221,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     mayConnect,
     bus: shared.bus,
   });
+  const assets = await openAssets({ store, dataDir: config.dataDir, locks: shared.locks, log, clock });
   const gateway: Gateway = {
     schemas: createSchemas(log),
     sessions,
     authorizations,
+    assets: assets.keeper,
     audit,
     log,
     clock,
@@ -338,6 +341,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await oauth.close();
       await tokens.close();
       await auditRetention.close();
+      await assets.close();
       await audit.close();
       await egress.close();
       await shared.close();

@@ -71,6 +71,15 @@ export const ERRORS = {
   asked_and_refused: { status: 200, text: "The question of the service was not answered, so the call ended." },
   call_lost: { status: 200, text: "The pending call is gone. Call the tool again." },
   result_too_large: { status: 200, text: "The result is larger than the proxy passes on." },
+  asset_not_found: {
+    status: 200,
+    rpc: -32602,
+    text: "There is no such file: the handle has expired, or it is not yours in this environment.",
+  },
+  asset_damaged: { status: 200, rpc: -32603, text: "The kept file is not what it was, so it is not used." },
+  asset_too_large: { status: 200, text: "The file is larger than this server keeps." },
+  asset_quota: { status: 200, text: "The space for kept files is used up. Files go away by themselves; try later." },
+  asset_unavailable: { status: 200, rpc: -32603, text: "The store of files cannot be reached; try again." },
   outcome_unknown: {
     status: 200,
     text: "The service may have acted, but its answer was lost. Check before you call again.",

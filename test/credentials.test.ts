@@ -5,6 +5,7 @@ import { createStoredCredentials } from "../server/connections/stored-credential
 import { keyringOf } from "../server/vault/keyring.ts";
 import { createSqlSecrets } from "../server/vault/sql.ts";
 import { createVault } from "../server/vault/vault.ts";
+import { testCall } from "./contract/adapter.ts";
 import { type ChangingUpstream, changingUpstream, tool } from "./fixtures/changing-upstream.ts";
 import { connectionFile, openRooms, type Rooms } from "./fixtures/connection-rooms.ts";
 
@@ -201,8 +202,7 @@ test("a service that tells a credential back gets it taken out, in results, erro
   const { sessions, connection, credentials, organizationId, upstream } = await opened(context, [BEARER]);
   await credentials.set({ organizationId, name: "a", ...secret("canary/with=signs") });
   upstream.answer = () => `you sent ${upstream.requests.at(-1)?.headers.authorization}, canary%2Fwith%3Dsigns`;
-  const caller = { key: "caller", capabilities: {} };
-  const call = { caller, signal: new AbortController().signal, timeoutMs: 10_000, maxTimeoutMs: 10_000 };
+  const call = testCall();
   const use = () => sessions.use(connection("a"), undefined, (session) => session.callTool("a", {}, call));
   const outcome = await use();
   assert.deepEqual(outcome.kind === "result" && outcome.result["content"], [

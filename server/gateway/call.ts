@@ -13,13 +13,14 @@ import {
 } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { decide } from "../access/decide.ts";
+import type { AssetKeeper } from "../assets/assets.ts";
 import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Audit, AuditEvent, AuditOutcome } from "../observe/audit.ts";
 import { redactText } from "../observe/redact.ts";
 import type { Schemas } from "./arguments.ts";
 import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
-import type { Door, GatewayCaller } from "./caller.ts";
+import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
 import { authorizationRequired, deliver, failure, failureOf, forLegacy } from "./results.ts";
@@ -29,6 +30,8 @@ export interface Gateway {
   readonly schemas: Schemas;
   readonly sessions: ConnectionSessions;
   readonly authorizations: Authorizations;
+  /** The files that are kept for callers. */
+  readonly assets: AssetKeeper;
   readonly audit: Audit;
   readonly log: Log;
   /** Milliseconds since the epoch. */
@@ -38,7 +41,7 @@ export interface Gateway {
 }
 
 /** How the caller can be reached during the call; the era of its connection stays behind this. */
-export type Reach = Omit<CallContext, "timeoutMs" | "maxTimeoutMs">;
+export type Reach = Omit<CallContext, "timeoutMs" | "maxTimeoutMs" | "assets">;
 
 export interface ToolCall {
   readonly caller: GatewayCaller;
@@ -164,9 +167,10 @@ async function run(
     else gateway.audit.record({ ...event, ...ending });
   };
   const reach = call.reach(entry);
+  const assets = gateway.assets.of(assetOwner(call.caller), connection.id);
   try {
     const outcome = await gateway.sessions.use(connection, call.caller.principal.key, (session) =>
-      session.callTool(entry.action, args, { ...reach, ...limits(gateway, reach) }),
+      session.callTool(entry.action, args, { ...reach, assets, ...limits(gateway, reach) }),
     );
     if (outcome.kind === "input_required") {
       await close("ok", "input_required");

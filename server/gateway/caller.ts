@@ -1,3 +1,4 @@
+import type { AssetOwner } from "../assets/assets.ts";
 import type { ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import type { Principal } from "../people/principal.ts";
 import type { Toolset } from "./toolset.ts";
@@ -17,3 +18,9 @@ export interface GatewayCaller {
 
 /** Through which door a call came; the rules are the same behind each. */
 export type Door = "by_name" | "tool_read" | "tool_write" | "resource" | "prompt" | "completion";
+
+/** Whose files a call makes and reads: those of its principal in the environment of its endpoint. */
+export function assetOwner({ principal, endpoint }: Pick<GatewayCaller, "principal" | "endpoint">): AssetOwner {
+  const { organizationId, key: principalKey } = principal;
+  return { organizationId, environmentId: endpoint.environmentId, principalKey };
+}

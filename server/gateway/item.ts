@@ -4,7 +4,7 @@ import type { ServedConnection } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
 import type { AuthorizationNeed } from "./authorization.ts";
 import { describeCaller, type Gateway, type Reach } from "./call.ts";
-import type { Door, GatewayCaller } from "./caller.ts";
+import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 
 export interface ItemUse<T> {
   readonly caller: GatewayCaller;
@@ -59,7 +59,12 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
     throw unauthorized(need);
   }
   const { callMs, maxMs } = gateway.timeouts;
-  const call: CallContext = { ...use.reach, timeoutMs: use.reach.ask ? maxMs : callMs, maxTimeoutMs: maxMs };
+  const call: CallContext = {
+    ...use.reach,
+    assets: gateway.assets.of(assetOwner(caller), connection.id),
+    timeoutMs: use.reach.ask ? maxMs : callMs,
+    maxTimeoutMs: maxMs,
+  };
   try {
     const answer = await gateway.sessions.use(connection, caller.principal.key, (session) => use.work(session, call));
     gateway.audit.record({

@@ -17,6 +17,7 @@ import {
   type Outcome,
   UpstreamError,
 } from "../../adapters/contract.ts";
+import { NO_ASSETS } from "../fixtures/assets.ts";
 
 /** A log that keeps what it was told. */
 export interface KeptLog extends Log {
@@ -73,6 +74,7 @@ export function testCall(over: Partial<CallContext> = {}): CallContext {
     signal: new AbortController().signal,
     timeoutMs: 10_000,
     maxTimeoutMs: 20_000,
+    assets: NO_ASSETS,
     ...over,
   };
 }

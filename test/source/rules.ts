@@ -6,7 +6,10 @@ import { type Import, lineAt, type SourceFile } from "./files.ts";
 /** From the bottom up. A room may import from its own row and from the rows above it in this list. */
 const ROWS: readonly (readonly string[])[] = [
   ["server/config.ts", "server/errors.ts", "server/version.ts", "server/observe/"],
-  ["server/search/", "server/access/", "server/vault/", "server/egress/", "server/store/", "server/shared-state/"],
+  [
+    ...["server/search/", "server/access/", "server/vault/", "server/egress/", "server/store/"],
+    ...["server/shared-state/", "server/assets/"],
+  ],
   ["server/gateway/", "server/connections/", "server/signin/", "server/people/"],
   ["server/mcp/", "server/oauth/", "server/admin/", "server/cli/"],
   ["server/app.ts", "server/routes.ts"],

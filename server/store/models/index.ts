@@ -4,6 +4,7 @@ import { defineAccounts } from "./accounts.ts";
 import { defineActivations } from "./activations.ts";
 import { defineAgentTokens } from "./agent-tokens.ts";
 import { defineAgents } from "./agents.ts";
+import { defineAssets } from "./assets.ts";
 import { defineAuditCheckpoints } from "./audit-checkpoints.ts";
 import { defineAuditEvents } from "./audit-events.ts";
 import { defineAuditKeys } from "./audit-keys.ts";
@@ -53,6 +54,7 @@ export function defineModels(sequelize: Sequelize) {
     agentTokens: defineAgentTokens(sequelize),
     mcpSessions: defineMcpSessions(sequelize),
     activations: defineActivations(sequelize),
+    assets: defineAssets(sequelize),
     auditEvents: defineAuditEvents(sequelize),
     auditCheckpoints: defineAuditCheckpoints(sequelize),
     auditKeys: defineAuditKeys(sequelize),
