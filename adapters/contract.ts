@@ -63,6 +63,11 @@ export interface AdapterContext {
   readonly credential: (refused?: Refusal) => Promise<Credential | undefined>;
   /** The guarded way out (egress). Use no other. */
   readonly fetch: typeof globalThis.fetch;
+  /**
+   * The way to what the upstream names: keys, documents, files. As for strangers: public addresses only, small and
+   * quick, unless the upstream itself stands in a range that the operator opened. Never send a credential there.
+   */
+  readonly namedFetch: typeof globalThis.fetch;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -151,6 +156,32 @@ export function isAssetHandle(value: unknown): value is string {
   return typeof value === "string" && /^asset:\/\/[A-Za-z0-9_-]{24}$/.test(value);
 }
 
+/** What an upstream works on beyond one call, or a conversation with it, as its caller holds it. */
+export interface KeptTask {
+  /** What the caller is given: it says nothing about the upstream and works for this caller only. */
+  readonly handle: string;
+  readonly kind: "task" | "context";
+  readonly state: AdapterMemory;
+}
+
+/**
+ * The tasks that one caller has at one connection. They are in the store, sealed and bound to the principal: any
+ * process finds them, after a restart too. One that nobody used for thirty days is forgotten.
+ */
+export interface TaskDesk {
+  /**
+   * Keeps a task, with this state in place of the one before.
+   * @param task `identity`: its name upstream; the same one gets the same handle
+   */
+  keep(task: { kind: KeptTask["kind"]; identity: string; state: AdapterMemory }): Promise<KeptTask>;
+  /** Undefined for a handle that is none, is of another kind, or belongs to another caller or connection. */
+  find(kind: KeptTask["kind"], handle: string): Promise<KeptTask | undefined>;
+  /** Where the upstream may tell that a task went on, and the secret it shows for that: a new one at each call. */
+  callback(task: KeptTask): Promise<{ url: string; secret: string }>;
+  /** Resolves when the upstream told so since `callback`, by whichever process, or when the signal aborts. */
+  told(task: KeptTask, signal: AbortSignal): Promise<void>;
+}
+
 /** Passed with one request; everything in it ends with that request. */
 export interface CallContext {
   readonly caller: Caller;
@@ -166,6 +197,13 @@ export interface CallContext {
   readonly ask?: (question: Question) => Promise<JsonObject>;
   /** `_meta` to forward (trace context, and everything in a transparent endpoint). */
   readonly meta?: JsonObject;
+  /** Absent where a call belongs to nobody (health, catalogues). */
+  readonly tasks?: TaskDesk;
+  /**
+   * A short-lived signed statement about who calls, for the audience named. Absent where the connection's
+   * configuration does not ask for it.
+   */
+  readonly assertion?: (audience: string) => Promise<string>;
   /** The retry of a call that answered `input_required`: the caller's answers and the upstream's own state. */
   readonly resume?: { readonly inputResponses?: JsonObject; readonly requestState?: string };
 }
@@ -264,6 +302,16 @@ export type Redemption =
   | { kind: "used" }
   | { kind: "wrong" | "unsent" | "refused" | "unknown"; reason: string };
 
+/** Where a service says that one signs in to it, where its protocol has words for that. */
+export type SignInPlace =
+  /** URL of a discovery document: OpenID Connect Discovery, or RFC 8414. */
+  | { kind: "document"; url: string; scopes: readonly string[] }
+  /** The endpoints themselves; the first one is absent where only an application can authenticate. */
+  | { kind: "endpoints"; authorizationUrl?: string; tokenUrl: string; scopes: readonly string[] };
+
+/** What `Adapter.signInPlace` needs: nothing of it carries a credential. */
+export type SignInContext = Pick<AdapterContext, "config" | "fetch" | "identity" | "hop" | "signal">;
+
 export interface Adapter {
   readonly type: "mcp" | "openapi" | "http" | "a2a" | "ap";
   /** JSON Schema of the adapter's own keys of a connection; validates YAML and draws the form. */
@@ -271,6 +319,12 @@ export interface Adapter {
   /** Pure: wire names, defaults, coercion. Guards, approval and audit see its output and nothing changes it after. */
   prepare(tool: ToolDefinition, args: JsonObject): Prepared;
   open(context: AdapterContext): Promise<AdapterSession>;
+  /**
+   * Asks the service where one signs in to it. Undefined where it says nothing. Absent: signing in goes by what MCP
+   * says about it.
+   * @param wants `code`: a person signs in; `client`: this deployment authenticates as itself
+   */
+  signInPlace?(wants: "code" | "client", context: SignInContext): Promise<SignInPlace | undefined>;
   /** Redeems a one-time pairing packet on the host. Absent: connections of this type cannot be paired. */
   redeemPairingCode?(packet: string, context: PairingContext): Promise<Redemption>;
 }

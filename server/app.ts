@@ -20,6 +20,7 @@ import type { Closed } from "./egress/policy.ts";
 import { createSchemas } from "./gateway/arguments.ts";
 import { createAuthorizations } from "./gateway/authorization.ts";
 import type { Gateway } from "./gateway/call.ts";
+import { createTaskDesks } from "./gateway/task-desk.ts";
 import { createToolsets } from "./gateway/toolset.ts";
 import { createActivations } from "./mcp/activation.ts";
 import { createParkingLot } from "./mcp/asking/parking.ts";
@@ -40,6 +41,7 @@ import { type Audit, createAudit } from "./observe/audit.ts";
 import { createAuditRetention } from "./observe/audit-retention.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
+import { assertionKeys, createCallerAssertions } from "./people/caller-assertions.ts";
 import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
 import { mountRoutes } from "./routes.ts";
@@ -169,6 +171,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
     fetch: egress.upstreamFetch,
+    named: egress.namedBy,
     identity,
     hop,
     env,
@@ -222,7 +225,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     bus: shared.bus,
   });
   const assets = await openAssets({ store, dataDir: config.dataDir, locks: shared.locks, log, clock });
+  const tasks = createTaskDesks({ store, keyring, bus: shared.bus, publicUrl, log, clock });
   const gateway: Gateway = {
+    tasks,
+    assertions: createCallerAssertions({ keys: assertionKeys(keyring), issuer: publicUrl, clock }),
     schemas: createSchemas(log),
     sessions,
     authorizations,
@@ -285,6 +291,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     site,
     signIn: signInFlow.routes,
     oauth,
+    tasks,
     mcp: { face, modern, legacy, tokens, people: peopleDoor(oauth), traffic, origins },
     readiness: {
       async problems() {
@@ -335,6 +342,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       // Together: a service that hangs would hold its reading until its session ends.
       await Promise.all([catalogue.close(), sessions.close()]);
       face.activations.close();
+      tasks.close();
       accounts.close();
       credentials.close();
       registry.close();

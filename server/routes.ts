@@ -8,6 +8,8 @@ import { sendSetup, showSetup } from "./admin/setup.ts";
 import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
 import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
+import { serveTaskCallback } from "./gateway/task-callback.ts";
+import { TASK_CALLBACK_PATH, type TaskDesks } from "./gateway/task-desk.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
 import { type AuthorizationServer, serveResourceDocument } from "./oauth/authorization-server.ts";
 import { serveAuthorize, serveLibrary, serveRegistration, serveRevocation, serveToken } from "./oauth/endpoints.ts";
@@ -21,6 +23,7 @@ export interface RouteParts {
   readonly site: Site;
   readonly signIn: SignInFlow["routes"];
   readonly oauth: AuthorizationServer;
+  readonly tasks: TaskDesks;
   readonly mcp: EndpointParts;
   readonly readiness: Readiness;
 }
@@ -28,7 +31,7 @@ export interface RouteParts {
 const PUBLIC = join(import.meta.dirname, "../public");
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, site, signIn, oauth, mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -41,6 +44,8 @@ export function mountRoutes({ trustedProxies, site, signIn, oauth, mcp, readines
   app.all("/mcp/:endpoint", (request, response) => serveMcp(mcp, request.params, request, response));
   app.all("/o/:organization/mcp", (request, response) => serveMcp(mcp, request.params, request, response));
   app.all("/o/:organization/mcp/:endpoint", (request, response) => serveMcp(mcp, request.params, request, response));
+
+  app.post(`${TASK_CALLBACK_PATH}/:handle`, serveTaskCallback(tasks));
 
   mountOAuth(app, site, oauth);
   mountPages(app, site);

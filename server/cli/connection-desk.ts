@@ -55,6 +55,7 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
         store,
         log,
         fetch: egress.upstreamFetch,
+        named: egress.namedBy,
         identity: { name: "jackfield", version: VERSION },
         hop,
         env,

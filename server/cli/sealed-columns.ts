@@ -1,5 +1,6 @@
 /** Every column of the database that holds sealed texts: what `vault rotate` seals again. */
 
+import { upstreamTaskAad } from "../gateway/task-desk.ts";
 import { clientAad } from "../oauth/clients.ts";
 import { artifactAad } from "../oauth/storage.ts";
 import { auditKeyAad } from "../observe/audit-keys.ts";
@@ -13,6 +14,7 @@ import type { OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
 import type { OAuthClientRow } from "../store/models/oauth-clients.ts";
 import type { OAuthRegistrationRow } from "../store/models/oauth-registrations.ts";
 import type { SignInAttemptRow } from "../store/models/sign-in-attempts.ts";
+import type { UpstreamTaskRow } from "../store/models/upstream-tasks.ts";
 import { type SealedColumn, sealedColumn } from "../vault/reseal.ts";
 import { SECRETS_COLUMN } from "../vault/sql.ts";
 
@@ -25,6 +27,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealedColumn<OAuthClientRow>((models) => models.oauthClients, "sealedSecret", clientAad),
   sealedColumn<OAuthArtifactRow>((models) => models.oauthArtifacts, "sealedPayload", artifactAad),
   sealedColumn<SignInAttemptRow>((models) => models.signInAttempts, "sealedFlow", attemptAad),
+  sealedColumn<UpstreamTaskRow>((models) => models.upstreamTasks, "sealedState", upstreamTaskAad),
   sealedColumn<SignInAttemptRow>(
     (models) => models.signInAttempts,
     "sealedTicket",

@@ -9,6 +9,7 @@ import {
 import { secretsOf } from "../../adapters/credential-scope.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { JackfieldError } from "../errors.ts";
+import { urlOf } from "../signin/binding.ts";
 import { missingOf, openConfig } from "./credentials.ts";
 import { ALWAYS_SET } from "./environment.ts";
 import { envReferences } from "./file-secrets.ts";
@@ -21,6 +22,8 @@ const OPEN_TIMEOUT_MS = 60_000;
 export interface OpeningParts {
   /** Guarded way out. */
   fetch: typeof globalThis.fetch;
+  /** Guarded way to what the service at this URL names; absent: there is none. */
+  named?: (url: URL) => Promise<typeof globalThis.fetch>;
   /** Where `${env:NAME}` is looked up. */
   env: Readonly<Record<string, string | undefined>>;
   identity: { readonly name: string; readonly version: string };
@@ -76,6 +79,7 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     config: openConfig(connection, env),
     credential,
     fetch,
+    namedFetch: async (input, init) => (await namedBy(parts, connection))(input, init),
     log: scrubbedLog(log, scrubber),
     clock,
     signal: abort.signal,
@@ -102,6 +106,12 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     clearTimeout(timer);
     late.catch(() => undefined);
   }
+}
+
+async function namedBy({ named }: OpeningParts, connection: Opening["connection"]): Promise<typeof globalThis.fetch> {
+  const url = urlOf(connection);
+  if (named !== undefined && url !== undefined) return named(url);
+  throw new JackfieldError("blocked_address", { detail: "nothing that this connection names can be reached" });
 }
 
 /** What the environment of a command gets from variables of ours. */

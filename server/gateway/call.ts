@@ -21,12 +21,13 @@ import { redactText } from "../observe/redact.ts";
 import type { Schemas } from "./arguments.ts";
 import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
+import { type DurableParts, durable } from "./durable.ts";
 import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
 import { authorizationRequired, deliver, failure, failureOf, forLegacy } from "./results.ts";
 import type { ToolEntry } from "./toolset.ts";
 
-export interface Gateway {
+export interface Gateway extends DurableParts {
   readonly schemas: Schemas;
   readonly sessions: ConnectionSessions;
   readonly authorizations: Authorizations;
@@ -41,7 +42,7 @@ export interface Gateway {
 }
 
 /** How the caller can be reached during the call; the era of its connection stays behind this. */
-export type Reach = Omit<CallContext, "timeoutMs" | "maxTimeoutMs" | "assets">;
+export type Reach = Omit<CallContext, "timeoutMs" | "maxTimeoutMs" | "assets" | "tasks" | "assertion">;
 
 export interface ToolCall {
   readonly caller: GatewayCaller;
@@ -170,7 +171,12 @@ async function run(
   const assets = gateway.assets.of(assetOwner(call.caller), connection.id);
   try {
     const outcome = await gateway.sessions.use(connection, call.caller.principal.key, (session) =>
-      session.callTool(entry.action, args, { ...reach, assets, ...limits(gateway, reach) }),
+      session.callTool(entry.action, args, {
+        ...reach,
+        assets,
+        ...limits(gateway, reach),
+        ...durable(gateway, connection, call.caller),
+      }),
     );
     if (outcome.kind === "input_required") {
       await close("ok", "input_required");

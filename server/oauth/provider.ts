@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import Provider, { type AdapterFactory, type Configuration, errors, type KoaContextWithOIDC } from "oidc-provider";
+import { assertionKeys } from "../people/caller-assertions.ts";
 import { SCOPES } from "../people/principal.ts";
 import { makeToken, type TokenKind } from "../people/token-format.ts";
 import type { Keyring } from "../vault/keyring.ts";
@@ -86,7 +87,7 @@ function configurationOf(options: ProviderOptions): Configuration {
   const cookie = { signed: true, httpOnly: true, sameSite: "lax", secure } as const;
   return {
     adapter: options.storage,
-    jwks: { keys: [signingKey(keyring)] },
+    jwks: { keys: [signingKey(keyring), ...assertionKeys(keyring)] },
     enabledJWA: { idTokenSigningAlgValues: ["EdDSA"] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
     cookies: {

@@ -17,6 +17,8 @@ export const TOPICS = {
   sessions: "sessions",
   /** `{ organizationId, name }` of a credential that was changed or deleted. */
   credentials: "credentials",
+  /** `{ id }` of an upstream's task that went on. */
+  tasks: "tasks",
   /** `{}`: another master key was put in the file. */
   keys: "keys",
   /** `{}`: read the configuration files again. */

@@ -21,9 +21,17 @@ export function resourceOf(url: URL): string {
 export function urlOf(connection: Pick<ServedConnection, "config">): URL | undefined {
   for (const key of ["url", "baseUrl", "card"]) {
     const value = connection.config[key];
-    if (typeof value === "string" && URL.canParse(value)) return new URL(value);
+    if (typeof value !== "string" || !URL.canParse(value)) continue;
+    return key === "card" ? homeOfCard(new URL(value)) : new URL(value);
   }
   return undefined;
+}
+
+/** An agent is where its card is: below the folder of `.well-known`, else somewhere at the card's origin. */
+function homeOfCard(card: URL): URL {
+  const [base, wellKnown] = card.pathname.split("/.well-known/");
+  if (wellKnown !== undefined) return new URL(`${base}/`, card.origin);
+  return card.pathname.endsWith("/") ? new URL(card.pathname, card.origin) : new URL("/", card.origin);
 }
 
 /** Whether the connection's URL still lies where the account's tokens may go. */

@@ -52,6 +52,7 @@ export function testContext(
     config,
     credential: async () => undefined,
     fetch: globalThis.fetch,
+    namedFetch: globalThis.fetch,
     clock: Date.now,
     signal: new AbortController().signal,
     memory: {

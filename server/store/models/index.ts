@@ -33,6 +33,7 @@ import { defineSecrets } from "./secrets.ts";
 import { defineSettings } from "./settings.ts";
 import { defineSignInAttempts } from "./sign-in-attempts.ts";
 import { defineTools } from "./tools.ts";
+import { defineUpstreamTasks } from "./upstream-tasks.ts";
 import { defineWebSessions } from "./web-sessions.ts";
 
 export type Models = ReturnType<typeof defineModels>;
@@ -72,6 +73,7 @@ export function defineModels(sequelize: Sequelize) {
     signInAttempts: defineSignInAttempts(sequelize),
     people: definePeople(sequelize),
     members: defineMembers(sequelize),
+    upstreamTasks: defineUpstreamTasks(sequelize),
     webSessions: defineWebSessions(sequelize),
     oneTimeLinks: defineOneTimeLinks(sequelize),
   };
