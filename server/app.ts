@@ -42,10 +42,12 @@ import { createAuditRetention } from "./observe/audit-retention.ts";
 import { createLog } from "./observe/log.ts";
 import { type AgentTokens, createAgentTokens } from "./people/agent-tokens.ts";
 import { assertionKeys, createCallerAssertions } from "./people/caller-assertions.ts";
+import { personKey } from "./people/people.ts";
 import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
+import { endAccountsOf } from "./signin/departure.ts";
 import { createSignInFlow } from "./signin/index.ts";
 import { openAccounts } from "./signin/open-accounts.ts";
 import { createPackets } from "./signin/packets.ts";
@@ -197,6 +199,17 @@ export async function createApp(options: AppOptions): Promise<App> {
     limiter: shared.limiter,
     audit,
     origins,
+    otherAccess: {
+      endGrants: (organizationId, personId) => oauth.grants.endAll({ organizationId, personId }, "person_removed"),
+      endTokens: (organizationId, personId) => tokens.revokeOwn(organizationId, personId),
+      endAccounts: (organizationId, personId) =>
+        endAccountsOf(
+          { store, registry, accounts, clients: desk.clients, egress, clock, log },
+          organizationId,
+          personId,
+        ),
+      changed: (personId) => oauth.personChanged(personId),
+    },
     publicUrl: config.publicUrl,
     log,
     clock,
@@ -283,8 +296,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const legacy = createLegacyFace(face, store);
   const modern = createModernFace(face);
   const changes = relayChanges(face, legacy, shared.bus);
-  const stopCutting = shared.bus.subscribe("tokens", ({ id }) => {
+  const stopCutting = shared.bus.subscribe("tokens", ({ id, personId }) => {
     if (typeof id === "string") traffic.cut(id);
+    if (typeof personId === "string") traffic.cut(personKey(personId));
   });
   const express = mountRoutes({
     trustedProxies: config.trustedProxies,

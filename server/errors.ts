@@ -96,6 +96,10 @@ export const ERRORS = {
   authentication_required: { status: 200, text: "The service behind the connection requires authentication." },
 
   // People
+  permission_missing: { status: 403, text: "This needs a permission that you do not have." },
+  person_unknown: { status: 404, text: "There is no such person here." },
+  last_admin: { status: 409, text: "An organization keeps at least one admin. Make somebody else an admin first." },
+  invalid_people: { status: 422, text: "This cannot be saved like this." },
   username_taken: { status: 409, text: "Somebody has this username already." },
   link_ended: { status: 410, text: "This link has expired or was used." },
   busy: { status: 503, text: "Too many people sign in at this moment. Try again in a minute." },

@@ -433,7 +433,7 @@ describe("who may use an endpoint", () => {
     const client = await signInClient(product, member, { resource: product.url });
     assert.equal(await statusOf(client.tokens.access_token), 200);
     await members.update({ role: "member" }, { where });
-    await product.app.oauth.personChanged();
+    await product.app.oauth.personChanged(where.personId);
     assert.equal(await statusOf(client.tokens.access_token), 404);
     assert.equal((await client.refresh()).body.error, "invalid_grant");
   });
@@ -441,8 +441,9 @@ describe("who may use an endpoint", () => {
   test("a disabled person's tokens are dead", async () => {
     const leaver = await signedInPerson(product, { username: "lee", role: "admin" });
     const client = await signInClient(product, leaver);
-    await product.app.store.models.people.update({ disabledAt: new Date() }, { where: { username: "lee" } });
-    await product.app.oauth.personChanged();
+    const { people } = product.app.store.models;
+    await people.update({ disabledAt: new Date() }, { where: { username: "lee" } });
+    await product.app.oauth.personChanged((await people.findOne({ where: { username: "lee" } }))?.id ?? "");
     assert.equal(await statusOf(client.tokens.access_token), 401);
     assert.equal((await client.refresh()).body.error, "invalid_grant");
   });

@@ -207,7 +207,7 @@ for (const database of databases) {
       const person = await personIn(place.store, place.organizationId, "unused");
       const signIn = async (before?: string) => {
         const request = requestWith(before === undefined ? {} : { cookie: before });
-        return cookieOf(await sessions.start(request, person.id));
+        return cookieOf(await sessions.start(request, person.id, { means: "password" }));
       };
       const who = async (cookie: string) => (await sessions.personOf(requestWith({ cookie })))?.person.username;
       return { ...place, sessions, person, signIn, who };

@@ -12,12 +12,12 @@ export interface PersonInOrganization {
   /** Undefined: no member. */
   readonly role: string | undefined;
   readonly username: string;
-  readonly groups?: readonly string[];
+  readonly groups: readonly string[];
 }
 
 /** Whether a person may use an endpoint. An admin may do what a member may. */
 export function mayUseEndpoint(named: NamedPrincipals | undefined, person: PersonInOrganization): boolean {
-  const { role, username, groups = [] } = person;
+  const { role, username, groups } = person;
   if (role === undefined) return false;
   if (named === undefined) return role === "admin";
   if (named.roles.includes(role) || (role === "admin" && named.roles.includes("member"))) return true;

@@ -63,8 +63,9 @@ export async function sendSetup(parts: SetupPageParts, request: Request, respons
   }
   // Whoever knew the old password may still be signed in somewhere.
   if (reset) await parts.sessions.endAll(person.id);
-  (await prepareSignInRecord(parts, person))(reset ? "reset_link" : "setup_link", true);
-  for (const cookie of await parts.sessions.start(request, person.id)) response.append("set-cookie", cookie);
+  const means = reset ? "reset_link" : "setup_link";
+  (await prepareSignInRecord(parts, person))(means, true);
+  for (const cookie of await parts.sessions.start(request, person.id, { means })) response.append("set-cookie", cookie);
   setPageHeaders(response, "own");
   response.redirect(303, "/");
 }

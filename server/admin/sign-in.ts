@@ -27,7 +27,8 @@ export async function sendSignIn(parts: SignInPageParts, request: Request, respo
   const username = fieldOf(request.body, "username");
   const answer = await parts.signIn.check(username, fieldOf(request.body, "password"), request.ip);
   if (answer.kind === "in") {
-    for (const cookie of await parts.sessions.start(request, answer.person.id)) response.append("set-cookie", cookie);
+    const cookies = await parts.sessions.start(request, answer.person.id, { means: "password" });
+    for (const cookie of cookies) response.append("set-cookie", cookie);
     return goTo(response, returnTo);
   }
   if (answer.kind === "limited") {

@@ -4,21 +4,22 @@ import type { Origins } from "../mcp/origins.ts";
 import type { Audit } from "../observe/audit.ts";
 import { type Cookies, createCookies } from "../people/cookies.ts";
 import { createCsrf } from "../people/csrf.ts";
-import { createOneTimeLinks, type OneTimeLinks } from "../people/one-time-links.ts";
+import type { OtherAccess } from "../people/members.ts";
+import { openPeople, type People } from "../people/open-people.ts";
 import { createPasswords, type Passwords } from "../people/password.ts";
 import { createSignIn, type SignIn } from "../people/sign-in.ts";
+import { noteEndedSession } from "../people/sign-in-audit.ts";
 import { createWebSessions, type WebSessions } from "../people/web-sessions.ts";
 import type { Limiter } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
 import { createPages, type Pages } from "./pages.ts";
 
-export interface Site {
+export interface Site extends People {
   readonly pages: Pages;
   readonly cookies: Cookies;
   readonly sessions: WebSessions;
   readonly signIn: SignIn;
-  readonly links: OneTimeLinks;
   readonly passwords: Passwords;
   readonly store: Store;
   readonly audit: Audit;
@@ -34,6 +35,8 @@ export interface SiteOptions {
   limiter: Limiter;
   audit: Audit;
   origins: Origins;
+  /** What ends with a membership, beside what people have here. */
+  otherAccess: OtherAccess;
   /** Origin under which browsers reach the server; undefined: the address it listens at, over plain http. */
   publicUrl: string | undefined;
   log: Log;
@@ -41,16 +44,22 @@ export interface SiteOptions {
   clock: () => number;
 }
 
-export function createSite({ store, keyring, limiter, audit, origins, publicUrl, log, clock }: SiteOptions): Site {
+export function createSite(options: SiteOptions): Site {
+  const { store, keyring, limiter, audit, origins, publicUrl, log, clock } = options;
   const cookies = createCookies(publicUrl?.startsWith("https:") === true);
-  const sessions = createWebSessions({ store, cookies, clock });
+  const sessions = createWebSessions({
+    store,
+    cookies,
+    clock,
+    onEndedUsed: (session, request) => void noteEndedSession({ store, audit, log }, session, request.ip),
+  });
   const passwords = createPasswords();
   return {
     cookies,
     pages: createPages({ sessions, csrf: createCsrf({ keyring, cookies, publicUrl }), origins }),
     sessions,
     signIn: createSignIn({ store, passwords, limiter, audit, log }),
-    links: createOneTimeLinks({ store, clock }),
+    ...openPeople({ store, audit, sessions, passwords, other: options.otherAccess, clock }),
     passwords,
     store,
     audit,

@@ -1,7 +1,8 @@
 /** `people list`: who may sign in to the pages of an organization. */
 
 import type { Command } from "commander";
-import { listMembers } from "../people/people.ts";
+import { namesOf } from "../people/groups.ts";
+import { listMembers } from "../people/members.ts";
 import type { CliIo } from "./io.ts";
 import { moment, oneLine, printJson, printTable } from "./output.ts";
 import { FIRST_ORGANIZATION, organizationOf } from "./tokens.ts";
@@ -25,19 +26,22 @@ export function addPeopleList(parent: Command, io: CliIo): void {
         if (options.json) {
           printJson(
             io,
-            members.map(({ person, role }) => ({ ...person, role })),
+            members.map(({ person, ...member }) => ({ ...person, ...member })),
           );
           return;
         }
         printTable(
           io,
-          ["USERNAME", "NAME", "ROLE", "SINCE", "STATE"],
-          members.map(({ person, role }) => [
-            person.username,
-            oneLine(person.name, 32),
-            role,
-            moment(person.createdAt),
-            person.disabledAt === null ? "active" : "disabled",
+          ["USERNAME", "NAME", "ROLE", "GROUPS", "SIGNS IN WITH", "SINCE"],
+          members.map((member) => [
+            member.person.username,
+            oneLine(member.person.name, 32),
+            member.role,
+            oneLine(namesOf(member.groups).join(", "), 40) || "-",
+            [...(member.hasPassword ? ["password"] : []), ...member.identities.map(({ provider }) => provider)].join(
+              ", ",
+            ),
+            moment(member.person.createdAt),
           ]),
           "Nobody yet. Make the first admin with: people setup-link",
         );

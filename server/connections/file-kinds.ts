@@ -89,12 +89,8 @@ export function readEndpoints(reading: Reading, dir: string): LoadedEndpoint[] {
     const read = readFile(reading, file, path, endpointFile);
     if (read === undefined) continue;
     const { endpoint } = read.value;
-    const later: [string, boolean][] = [
-      ["principals", endpoint.principals !== undefined],
-      ["rateLimit", endpoint.rateLimit !== undefined],
-    ];
-    for (const [key, used] of later) {
-      if (used) reading.notes.push(read.yaml.problem(["endpoint", key], "is accepted and not enforced yet"));
+    if (endpoint.rateLimit !== undefined) {
+      reading.notes.push(read.yaml.problem(["endpoint", "rateLimit"], "is accepted and not enforced yet"));
     }
     endpoints.push({ slug, source: file, config: endpointConfig(slug, endpoint) });
   }

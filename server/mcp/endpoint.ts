@@ -113,7 +113,7 @@ async function serve(
   // Streams that only listen end when the server does; everything else may finish.
   const leave = request.method === "POST" && !listens(body) ? parts.traffic.enter() : undefined;
   if (leave) response.once("close", leave);
-  else parts.traffic.stream(principal.tokenId, response);
+  else parts.traffic.stream([principal.tokenId, principal.key], response);
   if (route.kind === "legacy") await parts.legacy.serve({ ...caller, era: "legacy" }, request, response, body);
   else await parts.modern.serve({ ...caller, era: "modern" }, request, response, body);
   face.log.debug({ method: request.method, status: response.statusCode, era: route.kind }, "request");

@@ -6,10 +6,10 @@ export interface Traffic {
   readonly stopping: boolean;
   /** Counts a request until the returned function is called. */
   enter(): () => void;
-  /** Notes a stream that stays open for as long as its client and its token want. */
-  stream(tokenId: string, response: ServerResponse): void;
-  /** Ends the streams of a token that is not valid any more. */
-  cut(tokenId: string): void;
+  /** Notes a stream that stays open for as long as its client and its token want; `keys` are what it may be cut by. */
+  stream(keys: readonly string[], response: ServerResponse): void;
+  /** Ends the streams of a token that is not valid any more, or of a principal whose rights changed. */
+  cut(key: string): void;
   /** Turns new requests away; resolves when the last one left, or after `limitMs`. */
   stop(limitMs: number): Promise<void>;
 }
@@ -34,16 +34,18 @@ export function createTraffic(): Traffic {
         if (inFlight === 0) empty?.();
       };
     },
-    stream(tokenId, response) {
-      const open = streams.get(tokenId) ?? new Set();
-      streams.set(tokenId, open.add(response));
-      response.once("close", () => {
-        open.delete(response);
-        if (open.size === 0 && streams.get(tokenId) === open) streams.delete(tokenId);
-      });
+    stream(keys, response) {
+      for (const key of keys) {
+        const open = streams.get(key) ?? new Set();
+        streams.set(key, open.add(response));
+        response.once("close", () => {
+          open.delete(response);
+          if (open.size === 0 && streams.get(key) === open) streams.delete(key);
+        });
+      }
     },
-    cut(tokenId) {
-      for (const response of streams.get(tokenId) ?? []) response.destroy();
+    cut(key) {
+      for (const response of streams.get(key) ?? []) response.destroy();
     },
     async stop(limitMs) {
       stopping = true;

@@ -5,8 +5,10 @@
 import { mayUseEndpoint } from "../access/principals.ts";
 import type { ServedEndpoint } from "../connections/types.ts";
 import type { Log } from "../observe/log.ts";
+import { type Membership, membershipOf } from "../people/membership.ts";
 import { PEOPLE_ISSUER } from "../people/people.ts";
 import { clientKey, type Principal, principalKey } from "../people/principal.ts";
+import { personVariables } from "../people/principal-variables.ts";
 import { createTokenCache } from "../people/token-cache.ts";
 import { isToken } from "../people/token-format.ts";
 import { type Bus, TOPICS } from "../shared-state/contract.ts";
@@ -35,8 +37,7 @@ interface Known {
   readonly principal: Principal;
   readonly audience: string;
   readonly expiresAt: number;
-  readonly role: string;
-  readonly username: string;
+  readonly member: Membership;
 }
 
 export interface AccessTokensOptions {
@@ -53,7 +54,7 @@ const TOUCH_MS = 60_000;
 
 export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
   const { store, keyring, bus, grants, resources, log, clock } = options;
-  const { oauthArtifacts, people, members } = store.models;
+  const { oauthArtifacts, people } = store.models;
   const cache = createTokenCache<Known>();
   const loading = new Map<string, Promise<Known | undefined>>();
   const touched = new Map<string, number>();
@@ -71,8 +72,8 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
     if (payload === undefined || grant === undefined || payload.accountId !== grant.personId) return undefined;
     const person = await people.findOne({ where: { id: grant.personId, disabledAt: null } });
     const { organizationId, personId, clientId, id: tokenId } = grant;
-    const member = await members.findOne({ where: { organizationId, personId } });
-    if (person === null || member === null || typeof payload.aud !== "string") return undefined;
+    const member = person === null ? undefined : await membershipOf(store, organizationId, person);
+    if (person === null || member === undefined || typeof payload.aud !== "string") return undefined;
     const principal: Principal = {
       kind: "person",
       organizationId,
@@ -85,11 +86,13 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
       clientKey: clientKey(`${tokenId}|${clientId}`),
       endpointIds: Object.freeze([grant.endpointId]),
       // A registered client's id says nothing about who it is; that of a document's host does.
-      variables: Object.freeze(clientId.startsWith("https://") ? { "client.id": clientId } : {}),
+      variables: Object.freeze({
+        ...(await personVariables(store, person, grant.identityId)),
+        ...(clientId.startsWith("https://") ? { "client.id": clientId } : {}),
+      }),
     };
-    const { role } = member;
     const expiresAt = row.expiresAt.getTime();
-    return { principal: Object.freeze(principal), audience: payload.aud, expiresAt, role, username: person.username };
+    return { principal: Object.freeze(principal), audience: payload.aud, expiresAt, member };
   }
 
   async function load(key: string): Promise<Known | undefined> {
@@ -129,10 +132,10 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
       const cached = cache.get(key, now);
       const known = cached === undefined ? await loadOnce(key) : cached.value;
       if (known === undefined || now >= known.expiresAt || endpoint?.config.signIn !== "on") return undefined;
-      const { principal, audience, role, username } = known;
+      const { principal, audience, member } = known;
       if (!principal.endpointIds.includes(endpoint.id) || audience !== resources.urlOf(endpoint)) return undefined;
       touch(principal.tokenId, now);
-      return { principal, mayUse: mayUseEndpoint(endpoint.config.principals, { role, username }) };
+      return { principal, mayUse: mayUseEndpoint(endpoint.config.principals, member) };
     },
     async close() {
       unsubscribe();

@@ -9,6 +9,7 @@ import type { ServedEndpoint } from "../connections/types.ts";
 import type { Toolsets } from "../gateway/toolset.ts";
 import type { Audit } from "../observe/audit.ts";
 import type { Log } from "../observe/log.ts";
+import { membershipOf } from "../people/membership.ts";
 import { type SharedState, TOPICS } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { OAuthGrantRow } from "../store/models/oauth-grants.ts";
@@ -44,7 +45,7 @@ export interface AuthorizationServer {
   /** Our public origin. */
   readonly issuer: () => string;
   /** A person's role, membership or right to sign in changed: every process looks at their tokens anew. */
-  personChanged(): Promise<void>;
+  personChanged(personId: string): Promise<void>;
   /** Finds out what depends on where we are; call it once the public origin is known. */
   start(): void;
   close(): Promise<void>;
@@ -116,9 +117,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     const grant = await grants.find(grantKeyOf(grantId));
     const endpoint = grant && resources.find(grant.resource);
     if (grant === undefined || endpoint?.id !== grant.endpointId) return false;
-    const where = { organizationId: grant.organizationId, personId };
-    const role = (await store.models.members.findOne({ where }))?.role;
-    return mayUseEndpoint(endpoint.config.principals, { role, username: person.username });
+    const member = await membershipOf(store, grant.organizationId, person);
+    return member !== undefined && mayUseEndpoint(endpoint.config.principals, member);
   }
 
   function renderError(ctx: KoaContextWithOIDC, out: OAuthError, error: Error): void {
@@ -187,7 +187,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       toolCounts: (endpoint) => countTools(registry, options.toolsets, endpoint),
       clock,
     },
-    personChanged: () => shared.bus.publish(TOPICS.tokens, {}),
+    personChanged: (personId) => shared.bus.publish(TOPICS.tokens, { personId }),
     start() {
       provider().catch((error: unknown) => log.error({ error }, "the authorization server cannot start"));
       void reaper.sweepIfDue();

@@ -109,6 +109,7 @@ async function allow(
     resource,
     redirectUri: question.redirectUri,
     scopes: granted.join(" "),
+    identityId: signedIn.session.identityId,
     expiresAt: new Date(parts.clock() + GRANT_SECONDS * 1000),
   });
   await parts.clients.authorized(clientId);

@@ -83,8 +83,12 @@ export async function questionOf(
     offline: text("scope").split(" ").includes(OFFLINE_ACCESS),
     prompt: text("prompt"),
   };
-  const role = signedIn.role(endpoint.organizationId);
-  const mayUse = mayUseEndpoint(endpoint.config.principals, { role, username: signedIn.person.username });
+  const { organizationId } = endpoint;
+  const mayUse = mayUseEndpoint(endpoint.config.principals, {
+    role: signedIn.role(organizationId),
+    username: signedIn.person.username,
+    groups: signedIn.groups(organizationId),
+  });
   return mayUse ? question : { refused: question };
 }
 

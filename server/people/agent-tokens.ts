@@ -42,6 +42,8 @@ export interface AgentTokens {
   list(organizationId: string): Promise<AgentTokenSummary[]>;
   /** Ends one token by its id or all of an agent by its name; returns how many. Other processes follow within 1 s. */
   revoke(organizationId: string, idOrName: string): Promise<number>;
+  /** Ends every token of the agents that are a member's own; returns how many. */
+  revokeOwn(organizationId: string, personId: string): Promise<number>;
   /** Who a token stands for; undefined where it is none, unknown, expired, revoked or from a foreign network. */
   verify(token: string, from: { ip?: string }): Promise<Principal | undefined>;
   /** Waits for what is still being written and stops listening. */
@@ -95,6 +97,16 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
     return started;
   }
 
+  async function revokeAll(rows: readonly AgentTokenRow[]): Promise<number> {
+    let revoked = 0;
+    for (const { id } of rows) {
+      const [changed] = await agentTokens.update({ revokedAt: new Date(clock()) }, { where: { id, revokedAt: null } });
+      revoked += changed;
+      await bus.publish(TOPICS.tokens, { id });
+    }
+    return revoked;
+  }
+
   function touch(id: string, now: number, ip: string | undefined): void {
     if (now - (touched.get(id) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return;
     touched.set(id, now);
@@ -146,17 +158,13 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
 
     async revoke(organizationId, idOrName) {
       const where = { organizationId, revokedAt: null, [Op.or]: [{ id: idOrName }, { name: idOrName }] };
-      const rows = await agentTokens.findAll({ where });
-      let revoked = 0;
-      for (const { id } of rows) {
-        const [changed] = await agentTokens.update(
-          { revokedAt: new Date(clock()) },
-          { where: { id, revokedAt: null } },
-        );
-        revoked += changed;
-        await bus.publish(TOPICS.tokens, { id });
-      }
-      return revoked;
+      return revokeAll(await agentTokens.findAll({ where }));
+    },
+
+    async revokeOwn(organizationId, personId) {
+      const own = await agents.findAll({ where: { organizationId, personId } });
+      const agentId = own.map(({ id }) => id);
+      return revokeAll(await agentTokens.findAll({ where: { agentId, revokedAt: null } }));
     },
 
     async verify(token, { ip }) {

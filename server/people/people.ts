@@ -3,7 +3,7 @@ import { type Transaction, UniqueConstraintError } from "sequelize";
 import { JackfieldError } from "../errors.ts";
 import type { Store } from "../store/database.ts";
 import type { PersonRow } from "../store/models/people.ts";
-import type { Role } from "./permissions.ts";
+import { type Actor, may, type Role } from "./permissions.ts";
 import { principalKey } from "./principal.ts";
 
 /** Issuer of people's principals; their subject is the person's id. */
@@ -15,15 +15,10 @@ export type Person = Omit<PersonRow, "passwordHash">;
 export interface NewPerson {
   username: string;
   name: string;
-  email?: string;
-  passwordHash: string;
+  email?: string | null;
+  /** Null: another server signs them in. */
+  passwordHash: string | null;
   organizationId: string;
-  role: Role;
-}
-
-/** A person as lists show them. */
-export interface Member {
-  person: Person;
   role: Role;
 }
 
@@ -68,13 +63,18 @@ export async function hasAdmin(store: Store, organizationId: string, transaction
   return id.length > 0 && (await people.count({ where: { id, disabledAt: null }, ...within })) > 0;
 }
 
-/** The members of an organization, oldest first. */
-export async function listMembers(store: Store, organizationId: string): Promise<Member[]> {
-  const { members, people } = store.models;
-  const rows = await members.findAll({ where: { organizationId } });
-  const roleOf = new Map(rows.map(({ personId, role }) => [personId, role]));
-  const found = await people.findAll({ where: { id: [...roleOf.keys()] }, order: [["id", "ASC"]] });
-  return found.map((row) => ({ person: withoutHash(row), role: roleOf.get(row.id) ?? "member" }));
+/** A person as somebody who changes something; without roles they may change what is their own. */
+export function personActor(
+  { id, name }: Pick<Person, "id" | "name">,
+  roleIn: (organizationId: string) => Role | undefined = () => undefined,
+): Actor {
+  return {
+    kind: "person",
+    issuer: PEOPLE_ISSUER,
+    subject: id,
+    name,
+    may: (organizationId, permission) => may(roleIn(organizationId), permission),
+  };
 }
 
 /**

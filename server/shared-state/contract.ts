@@ -5,7 +5,7 @@
 
 /** Everything else that goes over the bus is a mistake; the payload of each topic stands beside it. */
 export const TOPICS = {
-  /** `{ id }` of an agent token that was revoked or changed. */
+  /** `{ id }` of a token or grant that ended, `{ personId }` of somebody whose membership changed. */
   tokens: "tokens",
   /** `{ environmentId }` of which another version was published. */
   environment: "environment",

@@ -6,10 +6,15 @@ export interface AgentRow {
   id: string;
   organizationId: string;
   name: string;
+  /** The member whose own it is; null: the organization's. */
+  personId: string | null;
 }
 
 export function defineAgents(sequelize: Sequelize): Table<AgentRow> {
-  return defineTable<AgentRow>(sequelize, "agents", { id: id(), organizationId: reference(), name: string(128) }, [
-    ["organizationId", "name"],
-  ]);
+  return defineTable<AgentRow>(
+    sequelize,
+    "agents",
+    { id: id(), organizationId: reference(), name: string(128), personId: reference({ allowNull: true }) },
+    [["organizationId", "name"]],
+  );
 }

@@ -18,7 +18,10 @@ import { defineEndpointVersions } from "./endpoint-versions.ts";
 import { defineEndpoints } from "./endpoints.ts";
 import { defineEnvironmentVersions } from "./environment-versions.ts";
 import { defineEnvironments } from "./environments.ts";
+import { defineExternalSignIns } from "./external-sign-ins.ts";
+import { defineIdentities } from "./identities.ts";
 import { defineMcpSessions } from "./mcp-sessions.ts";
+import { defineMemberGroups } from "./member-groups.ts";
 import { defineMembers } from "./members.ts";
 import { defineOAuthArtifacts } from "./oauth-artifacts.ts";
 import { defineOAuthClients } from "./oauth-clients.ts";
@@ -74,6 +77,9 @@ export function defineModels(sequelize: Sequelize) {
     people: definePeople(sequelize),
     members: defineMembers(sequelize),
     upstreamTasks: defineUpstreamTasks(sequelize),
+    memberGroups: defineMemberGroups(sequelize),
+    identities: defineIdentities(sequelize),
+    externalSignIns: defineExternalSignIns(sequelize),
     webSessions: defineWebSessions(sequelize),
     oneTimeLinks: defineOneTimeLinks(sequelize),
   };

@@ -24,6 +24,8 @@ export interface OAuthGrantRow {
   expiresAt: Date;
   endedAt: Date | null;
   endReason: string | null;
+  /** The identity with which the person had signed in when they allowed it; its claims are `${{principal.*}}`. */
+  identityId: string | null;
 }
 
 export function defineOAuthGrants(sequelize: Sequelize): Table<OAuthGrantRow> {
@@ -47,6 +49,7 @@ export function defineOAuthGrants(sequelize: Sequelize): Table<OAuthGrantRow> {
       expiresAt: moment(),
       endedAt: moment({ allowNull: true }),
       endReason: string(32, { allowNull: true }),
+      identityId: reference({ allowNull: true }),
     },
     [["grantKey"]],
   );

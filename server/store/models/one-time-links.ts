@@ -1,6 +1,6 @@
 import type { Sequelize } from "sequelize";
 import { ROLES } from "./members.ts";
-import { defineTable, digest, id, moment, oneOf, reference, type Table } from "./table.ts";
+import { defineTable, digest, id, json, moment, oneOf, reference, string, type Table } from "./table.ts";
 
 export const LINK_KINDS = ["setup", "invite", "reset"] as const;
 
@@ -15,6 +15,12 @@ export interface OneTimeLinkRow {
   role: (typeof ROLES)[number];
   /** Whom it is for, where that person exists already. */
   personId: string | null;
+  /** The name that the form of an invitation begins with; null: none. */
+  name: string | null;
+  /** Groups that whoever takes an invitation is put in. */
+  memberGroups: string[] | null;
+  /** Name of who made it; null: made before this was kept. */
+  createdBy: string | null;
   createdAt: Date;
   expiresAt: Date;
   usedAt: Date | null;
@@ -31,6 +37,9 @@ export function defineOneTimeLinks(sequelize: Sequelize): Table<OneTimeLinkRow> 
       organizationId: reference(),
       role: oneOf(ROLES),
       personId: reference({ allowNull: true }),
+      name: string(128, { allowNull: true }),
+      memberGroups: json("memberGroups", { allowNull: true }),
+      createdBy: string(255, { allowNull: true }),
       createdAt: moment(),
       expiresAt: moment(),
       usedAt: moment({ allowNull: true }),

@@ -1,5 +1,5 @@
 import type { Sequelize } from "sequelize";
-import { defineTable, digest, id, moment, reference, type Table } from "./table.ts";
+import { defineTable, digest, id, moment, reference, string, type Table } from "./table.ts";
 
 /** One browser in which a person signed in. */
 export interface WebSessionRow {
@@ -13,6 +13,14 @@ export interface WebSessionRow {
   /** When the person last proved who they are. */
   authenticatedAt: Date;
   endedAt: Date | null;
+  /** How the person signed in: `password`, the kind of a link, or the id of a provider. */
+  means: string | null;
+  /** The identity with which they did. */
+  identityId: string | null;
+  /** Where from, as far as known. */
+  address: string | null;
+  /** What the browser calls itself; a stranger's text. */
+  userAgent: string | null;
 }
 
 export function defineWebSessions(sequelize: Sequelize): Table<WebSessionRow> {
@@ -27,6 +35,10 @@ export function defineWebSessions(sequelize: Sequelize): Table<WebSessionRow> {
       lastSeenAt: moment(),
       authenticatedAt: moment(),
       endedAt: moment({ allowNull: true }),
+      means: string(64, { allowNull: true }),
+      identityId: reference({ allowNull: true }),
+      address: string(64, { allowNull: true }),
+      userAgent: string(255, { allowNull: true }),
     },
     [["tokenHash"]],
   );
