@@ -80,6 +80,9 @@ const ALLOWED = new Set([
 const KNOWN = new Set([
   ...["everything", "filesystem", "memory"].map((name) => `node_modules/@modelcontextprotocol/server-${name}`),
   "node_modules/querystring-es3",
+  // Of passport.
+  "node_modules/passport-strategy",
+  "node_modules/pause",
 ]);
 
 /** Whether an SPDX expression (without exceptions, which none uses) can be fulfilled by allowed licences alone. */
