@@ -1,9 +1,12 @@
 /** Composes the product from its parts. Every test of behaviour starts here. */
 import { randomBytes } from "node:crypto";
 import { createServer, type Server } from "node:http";
+import type { Express } from "express";
 import type { Log } from "../adapters/contract.ts";
 import { createSignInPages } from "./admin/connection-sign-in.ts";
 import { createSite } from "./admin/site.ts";
+import { apiRoutes } from "./api/list.ts";
+import type { ApiParts } from "./api/parts.ts";
 import { openAssets } from "./assets/open.ts";
 import { type Config, publicOrigin } from "./config.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
@@ -88,6 +91,8 @@ export interface App {
   readonly credentials: StoredCredentials;
   readonly oauth: AuthorizationServer;
   readonly audit: Audit;
+  /** What the listener serves; tests look at which routes there are. */
+  readonly express: Express;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
@@ -300,7 +305,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     if (typeof id === "string") traffic.cut(id);
     if (typeof personId === "string") traffic.cut(personKey(personId));
   });
+  const api: ApiParts = {
+    ...{ store, tokens, registry, audit, origins, log, clock },
+    ...{ sessions: site.sessions, csrf: site.csrf, limiter: shared.limiter },
+    stopping: () => traffic.stopping,
+  };
   const express = mountRoutes({
+    api: { parts: api, routes: apiRoutes(api) },
     trustedProxies: config.trustedProxies,
     site,
     signIn: signInFlow.routes,
@@ -328,6 +339,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     credentials,
     oauth,
     audit,
+    express,
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);

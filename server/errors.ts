@@ -41,6 +41,17 @@ export const ERRORS = {
   stopping: { status: 503, rpc: -32603, text: "The server is stopping; send the request again." },
   internal: { status: 500, rpc: -32603, text: "Something went wrong in the proxy. The operator's log says what." },
 
+  // The API
+  sign_in_required: { status: 401, text: "Sign in, or send an Authorization: Bearer agent token." },
+  csrf_refused: {
+    status: 403,
+    text: "The request does not come from a page of ours: send the csrf of GET /api/me in X-CSRF-Token.",
+  },
+  recent_sign_in_required: { status: 403, text: "This needs a sign-in of the last 15 minutes. Sign in again." },
+  invalid_input: { status: 400, text: "The request does not have the form that /api/openapi.json describes." },
+  conflict: { status: 409, text: "Somebody changed this meanwhile. Read it again." },
+  rate_limited: { status: 429, text: "Too many requests; wait as long as Retry-After says." },
+
   // A call
   unknown_tool: { status: 200, rpc: -32602, text: "Unknown tool. Find tools with tool_search." },
   invalid_arguments: { status: 200, text: "The arguments do not fit the tool's input schema." },

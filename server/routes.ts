@@ -8,6 +8,8 @@ import { sendSetup, showSetup } from "./admin/setup.ts";
 import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
 import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
+import type { ApiRoute } from "./api/route.ts";
+import { type ApiServerParts, mountApi } from "./api/serve.ts";
 import { serveTaskCallback } from "./gateway/task-callback.ts";
 import { TASK_CALLBACK_PATH, type TaskDesks } from "./gateway/task-desk.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
@@ -25,13 +27,15 @@ export interface RouteParts {
   readonly oauth: AuthorizationServer;
   readonly tasks: TaskDesks;
   readonly mcp: EndpointParts;
+  /** Its own map is `api/list.ts`. */
+  readonly api: { readonly parts: ApiServerParts; readonly routes: readonly ApiRoute[] };
   readonly readiness: Readiness;
 }
 
 const PUBLIC = join(import.meta.dirname, "../public");
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, readiness }: RouteParts): Express {
+export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, api, readiness }: RouteParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -47,6 +51,7 @@ export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, r
 
   app.post(`${TASK_CALLBACK_PATH}/:handle`, serveTaskCallback(tasks));
 
+  mountApi(app, api.parts, api.routes);
   mountOAuth(app, site, oauth);
   mountPages(app, site);
   mountSignIn(app, site, signIn);

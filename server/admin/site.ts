@@ -3,7 +3,7 @@ import type { Log } from "../../adapters/contract.ts";
 import type { Origins } from "../mcp/origins.ts";
 import type { Audit } from "../observe/audit.ts";
 import { type Cookies, createCookies } from "../people/cookies.ts";
-import { createCsrf } from "../people/csrf.ts";
+import { type Csrf, createCsrf } from "../people/csrf.ts";
 import type { OtherAccess } from "../people/members.ts";
 import { openPeople, type People } from "../people/open-people.ts";
 import { createPasswords, type Passwords } from "../people/password.ts";
@@ -18,6 +18,7 @@ import { createPages, type Pages } from "./pages.ts";
 export interface Site extends People {
   readonly pages: Pages;
   readonly cookies: Cookies;
+  readonly csrf: Csrf;
   readonly sessions: WebSessions;
   readonly signIn: SignIn;
   readonly passwords: Passwords;
@@ -53,10 +54,12 @@ export function createSite(options: SiteOptions): Site {
     clock,
     onEndedUsed: (session, request) => void noteEndedSession({ store, audit, log }, session, request.ip),
   });
+  const csrf = createCsrf({ keyring, cookies, publicUrl });
   const passwords = createPasswords();
   return {
     cookies,
-    pages: createPages({ sessions, csrf: createCsrf({ keyring, cookies, publicUrl }), origins }),
+    csrf,
+    pages: createPages({ sessions, csrf, origins }),
     sessions,
     signIn: createSignIn({ store, passwords, limiter, audit, log }),
     ...openPeople({ store, audit, sessions, passwords, other: options.otherAccess, clock }),

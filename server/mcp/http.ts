@@ -8,17 +8,22 @@ const MAX_DEPTH = 200;
 
 /**
  * Reads and parses the JSON body of a POST.
+ * @param limit bytes that it may have
  * @throws JackfieldError `content_type`, `body_too_large`, `parse_error`, `body_too_deep`
  */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
+export async function readJson(request: IncomingMessage, limit = MAX_BODY_BYTES): Promise<unknown> {
+  const tooLarge = () =>
+    limit === MAX_BODY_BYTES
+      ? new JackfieldError("body_too_large")
+      : new JackfieldError("body_too_large", { text: `The request body is larger than ${limit} bytes.` });
   const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") throw new JackfieldError("content_type");
   const chunks: Buffer[] = [];
   let size = 0;
-  if (Number(request.headers["content-length"] ?? 0) > MAX_BODY_BYTES) throw new JackfieldError("body_too_large");
+  if (Number(request.headers["content-length"] ?? 0) > limit) throw tooLarge();
   for await (const chunk of request) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new JackfieldError("body_too_large");
+    if (size > limit) throw tooLarge();
     chunks.push(chunk);
   }
   let text: string;

@@ -7,6 +7,7 @@ import { JackfieldError } from "../errors.ts";
 import { type Bus, TOPICS } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { AgentTokenRow } from "../store/models/agent-tokens.ts";
+import { PERMISSIONS, type Permission, type Role } from "./permissions.ts";
 import { clientKey, type Principal, parseScopes, principalKey, type Scope } from "./principal.ts";
 import { createTokenCache } from "./token-cache.ts";
 import { hashToken, isToken, makeToken } from "./token-format.ts";
@@ -24,6 +25,8 @@ export interface NewAgentToken {
   /** Ids of the endpoints at which it works; at least one. */
   endpointIds: readonly string[];
   scopes: readonly Scope[];
+  /** What it may at `/api`; absent: nothing. */
+  permissions?: readonly Permission[];
   variables: Readonly<Record<string, string>>;
   /** CIDRs it may come from; absent: anywhere. */
   allowedNetworks?: readonly string[];
@@ -33,7 +36,18 @@ export interface NewAgentToken {
 }
 
 /** A token as lists show it. */
-export type AgentTokenSummary = Omit<AgentTokenRow, "hash" | "scopes"> & { scopes: Scope[] };
+export type AgentTokenSummary = Omit<AgentTokenRow, "hash" | "scopes" | "permissions"> & {
+  scopes: Scope[];
+  permissions: Permission[];
+};
+
+/** Whoever holds a token, at the API. */
+export interface TokenHolder {
+  readonly principal: Principal;
+  readonly permissions: ReadonlySet<Permission>;
+  /** Of the person whose own token it is. */
+  readonly role: Role | undefined;
+}
 
 export interface AgentTokens {
   /** The token is returned here and never again. Throws `config_invalid`. */
@@ -46,12 +60,13 @@ export interface AgentTokens {
   revokeOwn(organizationId: string, personId: string): Promise<number>;
   /** Who a token stands for; undefined where it is none, unknown, expired, revoked or from a foreign network. */
   verify(token: string, from: { ip?: string }): Promise<Principal | undefined>;
+  /** The same, with what it may at the API. */
+  identify(token: string, from: { ip?: string }): Promise<TokenHolder | undefined>;
   /** Waits for what is still being written and stops listening. */
   close(): Promise<void>;
 }
 
-interface Known {
-  readonly principal: Principal;
+interface Known extends TokenHolder {
   readonly expiresAt: number;
   readonly networks: readonly string[] | null;
 }
@@ -120,7 +135,8 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
   }
 
   return {
-    async create({ organizationId, name, endpointIds, scopes, variables, allowedNetworks, expiresAt, createdBy }) {
+    async create({ organizationId, name, endpointIds, scopes, permissions = [], variables, ...given }) {
+      const { allowedNetworks, expiresAt, createdBy } = given;
       check({ name, endpointIds, scopes, allowedNetworks });
       const token = makeToken("agt");
       const id = await store.transaction(async (transaction) => {
@@ -134,6 +150,7 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
             hash: hashToken(token),
             last4: token.slice(-4),
             scopes: scopes.join(" "),
+            permissions: permissions.length === 0 ? null : permissions.join(" "),
             endpointIds: [...endpointIds],
             variables: { ...variables },
             allowedNetworks: allowedNetworks === undefined ? null : [...allowedNetworks],
@@ -151,8 +168,8 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
     async list(organizationId) {
       const rows = await agentTokens.findAll({ where: { organizationId }, order: [["id", "ASC"]] });
       return rows.map((row) => {
-        const { hash: _hash, scopes, ...shown } = row.get({ plain: true });
-        return { ...shown, scopes: [...parseScopes(scopes)] };
+        const { hash: _hash, scopes, permissions, ...shown } = row.get({ plain: true });
+        return { ...shown, scopes: [...parseScopes(scopes)], permissions: [...permissionsOf(permissions)] };
       });
     },
 
@@ -167,23 +184,34 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
       return revokeAll(await agentTokens.findAll({ where: { agentId, revokedAt: null } }));
     },
 
-    async verify(token, { ip }) {
-      if (!isToken(token, "agt", "pat")) return undefined;
-      const hash = hashToken(token);
-      const now = clock();
-      const cached = cache.get(hash, now);
-      const known = cached === undefined ? await loadOnce(hash) : cached.value;
-      if (known === undefined || clock() >= known.expiresAt) return undefined;
-      if (known.networks !== null && !isWithin(ip, known.networks)) return undefined;
-      touch(known.principal.tokenId, now, ip);
-      return known.principal;
+    async verify(token, from) {
+      return (await identify(token, from))?.principal;
     },
+
+    identify,
 
     async close() {
       unsubscribe();
       await Promise.all(pending);
     },
   };
+
+  async function identify(token: string, { ip }: { ip?: string }): Promise<TokenHolder | undefined> {
+    if (!isToken(token, "agt", "pat")) return undefined;
+    const hash = hashToken(token);
+    const now = clock();
+    const cached = cache.get(hash, now);
+    const known = cached === undefined ? await loadOnce(hash) : cached.value;
+    if (known === undefined || clock() >= known.expiresAt) return undefined;
+    if (known.networks !== null && !isWithin(ip, known.networks)) return undefined;
+    touch(known.principal.tokenId, now, ip);
+    return known;
+  }
+}
+
+function permissionsOf(text: string | null): Set<Permission> {
+  const words = new Set(text?.split(" "));
+  return new Set(PERMISSIONS.filter((permission) => words.has(permission)));
 }
 
 function check(
@@ -217,7 +245,13 @@ function knownOf(row: AgentTokenRow, agentName: string, now: number): Known | un
     endpointIds: Object.freeze(row.endpointIds),
     variables: Object.freeze(row.variables),
   };
-  return { principal: Object.freeze(principal), expiresAt, networks: row.allowedNetworks };
+  return {
+    principal: Object.freeze(principal),
+    permissions: permissionsOf(row.permissions),
+    role: undefined,
+    expiresAt,
+    networks: row.allowedNetworks,
+  };
 }
 
 /** `::ffff:a.b.c.d` counts as a.b.c.d: that is how a dual-stack socket names an IPv4 peer. */

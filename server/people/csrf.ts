@@ -18,6 +18,8 @@ export interface Csrf {
   tokenFor(request: IncomingMessage): { token: string; cookie?: string };
   /** Whether a sent form came from a page of ours that was shown to this browser. */
   accepts(request: IncomingMessage, token: unknown): boolean;
+  /** Whether the browser says that a request comes from a page of ours, or says nothing. */
+  comesFromUs(request: IncomingMessage): boolean;
 }
 
 export interface CsrfOptions {
@@ -45,6 +47,7 @@ export function createCsrf({ keyring, cookies, publicUrl }: CsrfOptions): Csrf {
       const cookie = cookieOf(request);
       return cookie !== undefined && equal(tokenOf(cookie), token);
     },
+    comesFromUs: (request) => comesFromUs(request, publicUrl),
   };
 }
 

@@ -11,7 +11,7 @@ const ROWS: readonly (readonly string[])[] = [
     ...["server/shared-state/", "server/assets/"],
   ],
   ["server/gateway/", "server/connections/", "server/signin/", "server/people/"],
-  ["server/mcp/", "server/oauth/", "server/admin/", "server/cli/"],
+  ["server/mcp/", "server/oauth/", "server/admin/", "server/api/", "server/cli/"],
   ["server/app.ts", "server/routes.ts"],
   ["server/main.ts"],
 ];

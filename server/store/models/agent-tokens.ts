@@ -13,6 +13,8 @@ export interface AgentTokenRow {
   last4: string;
   /** Space-separated. */
   scopes: string;
+  /** What it may at `/api`, space-separated; null: nothing. */
+  permissions: string | null;
   endpointIds: string[];
   variables: Record<string, string>;
   /** CIDRs the token may come from; null: anywhere. */
@@ -39,6 +41,7 @@ export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
       hash: digest(),
       last4: string(4),
       scopes: string(255),
+      permissions: string(255, { allowNull: true }),
       endpointIds: json("endpointIds"),
       variables: json("variables"),
       allowedNetworks: json("allowedNetworks", { allowNull: true }),

@@ -1,0 +1,39 @@
+/** Errors as the API tells them: `{"error": {"code", "message", "problems"?}}`. */
+import type { Response } from "express";
+import { z } from "zod";
+import { ERRORS, JackfieldError } from "../errors.ts";
+
+/** The body of every answer that is no success. */
+export const errorBody = z
+  .object({
+    error: z.object({
+      code: z.string().meta({ description: "Stable; programs compare this." }),
+      message: z.string().meta({ description: "For people: what is wrong and what to do." }),
+      problems: z
+        .array(z.object({ field: z.string().meta({ examples: ["body.name"] }), message: z.string() }))
+        .optional()
+        .meta({ description: "Every value of the request that is wrong." }),
+    }),
+  })
+  .meta({ id: "Error" });
+
+const listed = z.object({ problems: z.array(z.object({ field: z.string(), message: z.string() })) });
+
+/** Answers with an error; anything but a JackfieldError is told as `internal`. */
+export function sendProblem(response: Response, error: unknown, headers: Record<string, string> = {}): void {
+  const known = error instanceof JackfieldError ? error : new JackfieldError("internal");
+  const more = listed.safeParse(known.data);
+  const { code, message } = known;
+  const body = { error: { code, message, ...(more.success ? { problems: more.data.problems } : {}) } };
+  // A body that was refused unread must not be read as the next request.
+  if (!response.req.complete) response.set("connection", "close");
+  response.status(statusOf(known)).set(headers).json(body);
+}
+
+/** The table's status, where it is one of HTTP: what ends a call of a tool as a result is 422 here. */
+export function statusOf({ code }: Pick<JackfieldError, "code">): number {
+  // What a caller sends is no configuration of the server.
+  if (code === "config_invalid") return 400;
+  const { status } = ERRORS[code];
+  return status < 400 ? 422 : status;
+}
