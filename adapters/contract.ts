@@ -68,6 +68,8 @@ export interface AdapterContext {
    * quick, unless the upstream itself stands in a range that the operator opened. Never send a credential there.
    */
   readonly namedFetch: typeof globalThis.fetch;
+  /** The same for files, which may be larger and take longer. */
+  readonly fileFetch: typeof globalThis.fetch;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

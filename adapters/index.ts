@@ -1,10 +1,11 @@
 /** The explicit list of adapters. */
+import { a2aAdapter } from "./a2a/index.ts";
 import type { Adapter } from "./contract.ts";
 import { httpAdapter } from "./http/index.ts";
 import { mcpAdapter } from "./mcp/index.ts";
 import { openapiAdapter } from "./openapi/index.ts";
 
-const ADAPTERS: readonly Adapter[] = [mcpAdapter, openapiAdapter, httpAdapter];
+const ADAPTERS: readonly Adapter[] = [mcpAdapter, openapiAdapter, httpAdapter, a2aAdapter];
 
 /** The adapter of a connection's `type`; undefined for one this version has none for. */
 export function adapterFor(type: string): Adapter | undefined {

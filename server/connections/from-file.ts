@@ -128,7 +128,14 @@ function adapterKeys(file: ConnectionFile, baseDir: string): JsonObject {
     case "http":
       return { baseUrl: file.baseUrl, endpoints: file.endpoints };
     case "a2a":
-      return { card: file.card };
+      return defined({
+        card: file.card,
+        url: file.url,
+        transport: file.transport,
+        wait: file.wait,
+        push: file.push,
+        assertion: file.assertion,
+      });
     case "ap":
       return { piece: file.piece, version: file.version };
   }

@@ -5,5 +5,7 @@ export function introductionWords({ serverInfo, protocol }: Introduction): strin
   const { title, name, version } = serverInfo ?? {};
   const called = [title ?? name, version].filter((part) => typeof part === "string").join(" ");
   if (called === "") return undefined;
-  return protocol === undefined ? called : `${called} (MCP ${protocol})`;
+  if (protocol === undefined) return called;
+  // A revision of MCP is a date; others say what they are.
+  return `${called} (${/^\d/.test(protocol) ? "MCP " : ""}${protocol})`;
 }

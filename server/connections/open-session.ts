@@ -23,7 +23,7 @@ export interface OpeningParts {
   /** Guarded way out. */
   fetch: typeof globalThis.fetch;
   /** Guarded way to what the service at this URL names; absent: there is none. */
-  named?: (url: URL) => Promise<typeof globalThis.fetch>;
+  named?: (url: URL, what?: "document" | "file") => Promise<typeof globalThis.fetch>;
   /** Where `${env:NAME}` is looked up. */
   env: Readonly<Record<string, string | undefined>>;
   identity: { readonly name: string; readonly version: string };
@@ -79,7 +79,8 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     config: openConfig(connection, env),
     credential,
     fetch,
-    namedFetch: async (input, init) => (await namedBy(parts, connection))(input, init),
+    namedFetch: async (input, init) => (await namedBy(parts, connection, "document"))(input, init),
+    fileFetch: async (input, init) => (await namedBy(parts, connection, "file"))(input, init),
     log: scrubbedLog(log, scrubber),
     clock,
     signal: abort.signal,
@@ -108,9 +109,13 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
   }
 }
 
-async function namedBy({ named }: OpeningParts, connection: Opening["connection"]): Promise<typeof globalThis.fetch> {
+async function namedBy(
+  { named }: OpeningParts,
+  connection: Opening["connection"],
+  what: "document" | "file",
+): Promise<typeof globalThis.fetch> {
   const url = urlOf(connection);
-  if (named !== undefined && url !== undefined) return named(url);
+  if (named !== undefined && url !== undefined) return named(url, what);
   throw new JackfieldError("blocked_address", { detail: "nothing that this connection names can be reached" });
 }
 

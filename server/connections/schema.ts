@@ -201,7 +201,16 @@ const connection = z.discriminatedUnion("type", [
     idempotencyHeader: keyName.optional(),
   }),
   z.strictObject({ type: z.literal("http"), ...common, baseUrl: httpUrl, endpoints: httpEndpoints }),
-  z.strictObject({ type: z.literal("a2a"), ...common, card: httpUrl }),
+  z.strictObject({
+    type: z.literal("a2a"),
+    ...common,
+    card: httpUrl,
+    url: httpUrl.optional(),
+    transport: z.enum(["jsonrpc", "rest"]).optional(),
+    wait: z.number().int().min(1).max(600).optional(),
+    push: z.enum(["on", "off"]).optional(),
+    assertion: z.enum(["on", "off"]).optional(),
+  }),
   z.strictObject({ type: z.literal("ap"), ...common, piece: text, version: text, expose: names.optional() }),
 ]);
 

@@ -32,8 +32,9 @@ export interface Egress {
    * For what the upstream of a connection names (metadata documents, token endpoints): as for strangers, except that
    * an upstream which itself stands in a range that the operator opened may name addresses in such ranges.
    * @param url of the connection
+   * @param what a file may be larger than a document, and take longer
    */
-  namedBy(url: URL): Promise<typeof globalThis.fetch>;
+  namedBy(url: URL, what?: "document" | "file"): Promise<typeof globalThis.fetch>;
   /** Guarded dispatcher for libraries that take one instead of a fetch. */
   readonly dispatcher: Dispatcher;
   close(): Promise<void>;
@@ -50,6 +51,7 @@ interface Limits {
 }
 
 const UPSTREAM: Limits = { maxBytes: 32 * 1024 * 1024, maxRedirects: 5, headersMs: 15 * 60_000 };
+const FILE: Limits = { maxBytes: 32 * 1024 * 1024, maxRedirects: 3, totalMs: 60_000, headersMs: 15_000 };
 const STRANGER: Limits = { maxBytes: 1024 * 1024, maxRedirects: 3, totalMs: 10_000, headersMs: 10_000 };
 
 /** Headers that may follow a redirect to another origin. Everything else may be, or name, a credential. */
@@ -67,13 +69,17 @@ export function createEgress(options: EgressOptions): Egress {
   const strangers = createAgent({ policy: stranger, resolver });
   const harmless = new Set([...HARMLESS, ...(options.keepAcrossOrigins ?? [])]);
   const strangerFetch = guardedFetch(strangers, stranger, STRANGER, harmless);
-  const insiderFetch = guardedFetch(dispatcher, upstream, STRANGER, harmless);
+  const outside = { document: strangerFetch, file: guardedFetch(strangers, stranger, FILE, harmless) };
+  const inside = {
+    document: guardedFetch(dispatcher, upstream, STRANGER, harmless),
+    file: guardedFetch(dispatcher, upstream, FILE, harmless),
+  };
   return {
     upstreamFetch: guardedFetch(dispatcher, upstream, UPSTREAM, harmless),
     strangerFetch,
-    async namedBy(url) {
-      if (upstream.ranges.length === 0) return strangerFetch;
-      return (await standsIn(upstream.ranges, url, resolver)) ? insiderFetch : strangerFetch;
+    async namedBy(url, what = "document") {
+      if (upstream.ranges.length === 0) return outside[what];
+      return ((await standsIn(upstream.ranges, url, resolver)) ? inside : outside)[what];
     },
     dispatcher,
     async close() {

@@ -25,7 +25,7 @@ export const TASK_CALLBACK_PATH = "/tasks/callback";
 
 export interface TaskDesks {
   /** The tasks of one principal at one connection. */
-  of(connection: ServedConnection, principal: Pick<Principal, "key">): TaskDesk;
+  of(connection: Pick<ServedConnection, "id" | "organizationId">, principal: Pick<Principal, "key">): TaskDesk;
   /** An upstream says that a task went on. False where handle and secret do not belong together. */
   tell(handle: string, secret: string): Promise<boolean>;
   close(): void;

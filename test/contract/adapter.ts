@@ -53,6 +53,7 @@ export function testContext(
     credential: async () => undefined,
     fetch: globalThis.fetch,
     namedFetch: globalThis.fetch,
+    fileFetch: globalThis.fetch,
     clock: Date.now,
     signal: new AbortController().signal,
     memory: {
@@ -101,9 +102,14 @@ export interface Subject {
    * A tool that answers nothing until it is cancelled, how the upstream tells that it was, and how it tells that the
    * call has arrived where the protocol reports no progress.
    */
-  readonly wait: { action: string; cancelled: () => Promise<unknown>; arrived?: () => Promise<unknown> };
+  readonly wait: {
+    action: string;
+    args?: JsonObject;
+    cancelled: () => Promise<unknown>;
+    arrived?: () => Promise<unknown>;
+  };
   /** A tool that fails in its own way: a result with `isError` that says so. */
-  readonly fail: { action: string; says: RegExp };
+  readonly fail: { action: string; args?: JsonObject; says: RegExp };
   /** A tool that reports progress, where the protocol can. */
   readonly count?: { action: string; args: JsonObject };
   stop(): Promise<void>;
@@ -168,7 +174,10 @@ export function adapterContract(
       const reason = new Error("changed my mind");
       const cancelled = subject.wait.cancelled();
       void subject.wait.arrived?.().then(() => abort.abort(reason));
-      await assert.rejects(session.callTool(subject.wait.action, {}, call), (error) => error === reason);
+      await assert.rejects(
+        session.callTool(subject.wait.action, subject.wait.args ?? {}, call),
+        (error) => error === reason,
+      );
       await cancelled;
       assert.match(
         textOf(await session.callTool(subject.echo.action, subject.echo.args("after"), testCall())),
@@ -185,7 +194,7 @@ export function adapterContract(
 
     test("silence past its time is a timeout with an unknown outcome", async () => {
       const call = testCall({ timeoutMs: 50 });
-      await assert.rejects(session.callTool(subject.wait.action, {}, call), (error) => {
+      await assert.rejects(session.callTool(subject.wait.action, subject.wait.args ?? {}, call), (error) => {
         assert.ok(error instanceof UpstreamError);
         assert.equal(error.code, "upstream_timeout");
         assert.equal(error.processed, "unknown");
@@ -194,7 +203,7 @@ export function adapterContract(
     });
 
     test("a tool's own failure is a result", async () => {
-      const outcome = await session.callTool(subject.fail.action, {}, testCall());
+      const outcome = await session.callTool(subject.fail.action, subject.fail.args ?? {}, testCall());
       assert.equal(resultOf(outcome)["isError"], true);
       assert.match(textOf(outcome), subject.fail.says);
     });
