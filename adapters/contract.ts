@@ -312,7 +312,7 @@ export type SignInPlace =
   | { kind: "endpoints"; authorizationUrl?: string; tokenUrl: string; scopes: readonly string[] };
 
 /** What `Adapter.signInPlace` needs: nothing of it carries a credential. */
-export type SignInContext = Pick<AdapterContext, "config" | "fetch" | "identity" | "hop" | "signal">;
+export type SignInContext = Pick<AdapterContext, "config" | "fetch" | "hop" | "signal">;
 
 export interface Adapter {
   readonly type: "mcp" | "openapi" | "http" | "a2a" | "ap";

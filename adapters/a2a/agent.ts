@@ -61,6 +61,14 @@ export class Agent {
     return this.card.capabilities?.pushNotifications === true;
   }
 
+  /**
+   * Whether its stream does not say which pieces of an artifact belong together: the SDK's client drops `append` of
+   * 0.3 over REST (1.3.0), so that the task itself must be looked at.
+   */
+  get losesPieces(): boolean {
+    return this.streams && versionOf(this.spoken) === "0.3" && bindingOf(this.spoken) === "rest";
+  }
+
   /** How it is spoken to, in words. */
   get protocol(): string {
     const transport = bindingOf(this.spoken) === "rest" ? "REST" : "JSON-RPC";

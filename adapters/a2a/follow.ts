@@ -73,6 +73,7 @@ export async function follow(
   };
   const told = new Told(call);
   let kept: KeptTask | undefined;
+  let unsure = false;
   const took = async (words: string | undefined) => {
     deadline.touch();
     told.tell(words);
@@ -87,14 +88,19 @@ export async function follow(
       throw new UpstreamError("upstream_protocol", "The agent ended its answer without saying anything.");
     }
     if (!heard.over) await stay(following, options, took, () => kept);
+    if (following.agent.losesPieces && heard.artifacts.length > 0) {
+      unsure = true;
+      heard.task(await following.agent.client.getTask(taskRequest(heard), options));
+    }
     return { kind: "over" };
   } catch (error) {
-    if (heard.over) return { kind: "over" };
+    if (heard.over && !unsure) return { kind: "over" };
     const reason = deadline.reason();
     if (reason !== undefined && !(reason instanceof UpstreamError)) {
       if (heard.taskId !== undefined) following.later(cancelQuietly(following, heard.taskId));
       throw reason;
     }
+    if (context.signal.aborted && heard.taskId === undefined) throw closing();
     const failure = reason ?? failureOf(error);
     if (heard.taskId === undefined) throw failure;
     if (impatient || reason !== undefined) return { kind: "patience" };
@@ -107,6 +113,10 @@ export async function follow(
     stop.abort();
     deadline.end();
   }
+}
+
+function taskRequest({ taskId = "" }: Heard) {
+  return { id: taskId, tenant: "", historyLength: undefined };
 }
 
 type Took = (words: string | undefined) => Promise<void>;
@@ -130,6 +140,10 @@ async function listen(
   }
 }
 
+function closing(): UpstreamError {
+  return new UpstreamError("upstream_unreachable", "The connection to the agent was closed during the call.");
+}
+
 /** Stays with a task that is under way. */
 async function stay(
   following: Following,
@@ -139,11 +153,10 @@ async function stay(
 ): Promise<void> {
   const { agent, heard, call, context } = following;
   const { client } = agent;
-  const id = heard.taskId ?? "";
   let failures = 0;
   const look = async () => {
     try {
-      await took(heard.task(await client.getTask({ id, tenant: "", historyLength: undefined }, options)));
+      await took(heard.task(await client.getTask(taskRequest(heard), options)));
       failures = 0;
     } catch (error) {
       failures += 1;
@@ -155,7 +168,12 @@ async function stay(
     await look();
     if (heard.over) return;
     try {
-      await listen(client.resubscribeTask({ id, tenant: "" }, options), heard, took, options.signal);
+      await listen(
+        client.resubscribeTask({ id: heard.taskId ?? "", tenant: "" }, options),
+        heard,
+        took,
+        options.signal,
+      );
     } catch (error) {
       if (options.signal.aborted) throw error;
       break;

@@ -19,10 +19,12 @@ export const a2aAdapter: Adapter = {
     return A2aSession.open(context, readConfig(context.config));
   },
 
-  async signInPlace(wants, { config, fetch, identity, hop, signal }) {
-    const headers = { "user-agent": `${identity.name}/${identity.version}`, [hop.header]: hop.value };
-    const plain: typeof fetch = (input, init) =>
-      fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers } });
+  async signInPlace(wants, { config, fetch, hop, signal }) {
+    const plain: typeof fetch = (input, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set(hop.header, hop.value);
+      return fetch(input, { ...init, headers });
+    };
     try {
       const { raw } = await fetchCard(plain, readConfig(config), signal);
       return signInPlaceOf(raw, wants);

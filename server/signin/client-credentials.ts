@@ -17,7 +17,8 @@ import { SealError } from "../vault/seal.ts";
 import type { Accounts } from "./accounts.ts";
 import { isBoundTo, resourceOf, urlOf } from "./binding.ts";
 import { asCredential, challengedScopes } from "./credential-for.ts";
-import { type Discovered, type DiscoveryOptions, discover } from "./discovery.ts";
+import type { Discovered } from "./discovery.ts";
+import { type FindOptions, findServer } from "./find-server.ts";
 import { SignInProblem } from "./problem.ts";
 import type { Renewal, RenewalWork } from "./refresh.ts";
 import { requestTokens, TokenError } from "./token-request.ts";
@@ -31,7 +32,7 @@ export interface ClientCredentialsParts {
   /** Where `${env:NAME}` is looked up. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** How the connection and what it names are reached. */
-  readonly reach: (connection: ServedConnection, url: URL) => Promise<DiscoveryOptions>;
+  readonly reach: (connection: ServedConnection, url: URL) => Promise<FindOptions>;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -71,7 +72,7 @@ export function createClientCredentials(
   ): Promise<Minted> {
     const url = homeOf(connection);
     const reach = await parts.reach(connection, url);
-    const found = await discover(url.href, { ...reach, withoutBrowser: true });
+    const found = await findServer(url.href, { ...reach, withoutBrowser: true });
     const { server, resource } = found;
     const endpoint = server.metadata.token_endpoint;
     if (before && before.tokenEndpoint !== endpoint) {
@@ -118,7 +119,7 @@ export function createClientCredentials(
       tokenEndpoint: server.metadata.token_endpoint,
       ...(server.revocationEndpoint === undefined ? {} : { revocationEndpoint: server.revocationEndpoint }),
       boundResource: resourceOf(homeOf(connection)),
-      resource,
+      ...(resource === undefined ? {} : { resource }),
       mintedWith,
       scopesAsked: scopes,
       tokens,

@@ -49,8 +49,8 @@ export interface AuthorizationServer {
 
 export interface Discovered {
   readonly server: AuthorizationServer;
-  /** Value of the `resource` parameter, spelled as the resource spells itself. */
-  readonly resource: string;
+  /** Value of the `resource` parameter, spelled as the resource spells itself; undefined: none is sent. */
+  readonly resource: string | undefined;
   /** Scopes the service asked for just now; they win over those it supports. */
   readonly challengedScopes: string | undefined;
   /** `scopes_supported` of the resource. */
@@ -213,7 +213,8 @@ async function readServerMetadata(issuer: string, named: Fetch): Promise<Authori
   }
 }
 
-function checkedServer(
+/** An authorization server whose endpoints were looked at. @throws SignInProblem */
+export function checkedServer(
   issuer: string,
   metadata: AuthorizationServerMetadata,
   { allowsLoopback, withoutBrowser }: Pick<DiscoveryOptions, "allowsLoopback" | "withoutBrowser">,
@@ -239,8 +240,8 @@ function checkedServer(
   };
 }
 
-/** https; plain http only to this machine and where the operator opened it. */
-function checkEndpoint(name: string, url: string, allowsLoopback: boolean): void {
+/** https; plain http only to this machine and where the operator opened it. @throws SignInProblem for others */
+export function checkEndpoint(name: string, url: string, allowsLoopback: boolean): void {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   const bare = parsed?.username === "" && parsed.password === "";
   if (bare && parsed.protocol === "https:") return;

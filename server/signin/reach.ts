@@ -1,8 +1,12 @@
 /** How a connection, and what it names, is reached while signing in: without a credential. */
+import { adapterFor } from "../../adapters/index.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import type { Egress } from "../egress/fetch.ts";
 import { urlOf } from "./binding.ts";
-import type { DiscoveryOptions } from "./discovery.ts";
+import type { FindOptions } from "./find-server.ts";
+
+/** Milliseconds in which a service has to say where one signs in. */
+const ASK_MS = 15_000;
 
 export interface ReachOptions {
   readonly egress: Pick<Egress, "upstreamFetch" | "namedBy">;
@@ -11,7 +15,7 @@ export interface ReachOptions {
   readonly hop: { readonly header: string; readonly value: string };
 }
 
-export type Reach = (connection: ServedConnection, url: URL) => Promise<DiscoveryOptions>;
+export type Reach = (connection: ServedConnection, url: URL) => Promise<FindOptions>;
 
 export function createReach({ egress, allowsLoopback, hop }: ReachOptions): Reach {
   return async (connection, url) => ({
@@ -19,6 +23,13 @@ export function createReach({ egress, allowsLoopback, hop }: ReachOptions): Reac
     named: await egress.namedBy(url),
     headers: { ...plainHeaders(connection), [hop.header]: hop.value },
     allowsLoopback,
+    told: async (wants) =>
+      adapterFor(connection.type)?.signInPlace?.(wants, {
+        config: connection.config,
+        fetch: egress.upstreamFetch,
+        hop,
+        signal: AbortSignal.timeout(ASK_MS),
+      }),
   });
 }
 

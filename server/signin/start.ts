@@ -6,7 +6,7 @@ import type { Accounts } from "./accounts.ts";
 import type { AppFlow } from "./app-flow.ts";
 import { type Attempts, type Flow, randomValue } from "./attempts.ts";
 import { resourceOf, urlOf } from "./binding.ts";
-import { type DiscoveryOptions, discover } from "./discovery.ts";
+import { type FindOptions, findServer } from "./find-server.ts";
 import { SignInProblem } from "./problem.ts";
 import type { Registrations } from "./registration.ts";
 import { scopesToAsk } from "./step-up.ts";
@@ -27,7 +27,7 @@ export interface StartParts {
   readonly accounts: Pick<Accounts, "find">;
   readonly registrations: Registrations;
   /** How the connection and what it names are reached. */
-  readonly reach: (connection: ServedConnection, url: URL) => Promise<DiscoveryOptions>;
+  readonly reach: (connection: ServedConnection, url: URL) => Promise<FindOptions>;
   readonly app: AppFlow;
 }
 
@@ -62,7 +62,7 @@ async function authorizationRequest(
     throw new SignInProblem("not_oauth", `${connection.label} is not a connection that one signs in to.`);
   }
   const reach = await parts.reach(connection, url);
-  const found = await discover(url.href, reach);
+  const found = await findServer(url.href, reach);
   const { server, resource } = found;
   const registration = await parts.registrations.clientFor(connection, server, reach.named);
   const scopes = scopesToAsk({
@@ -77,7 +77,7 @@ async function authorizationRequest(
     clientInformation: { client_id: registration.clientId },
     redirectUrl: registration.redirectUri,
     state,
-    resource,
+    ...(resource === undefined ? {} : { resource }),
     ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
   });
   const { token_endpoint_auth_methods_supported: methods } = metadata;
@@ -91,7 +91,7 @@ async function authorizationRequest(
     ...(methods === undefined ? {} : { tokenAuthMethods: methods }),
     ...(server.revocationEndpoint === undefined ? {} : { revocationEndpoint: server.revocationEndpoint }),
     registrationId: registration.id,
-    resource,
+    ...(resource === undefined ? {} : { resource }),
     boundResource: resourceOf(url),
     scopes,
   };
