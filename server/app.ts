@@ -9,7 +9,9 @@ import { apiRoutes } from "./api/list.ts";
 import type { ApiParts } from "./api/parts.ts";
 import { openAssets } from "./assets/open.ts";
 import { type Config, publicOrigin } from "./config.ts";
+import type { Authoring } from "./connections/authoring.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
+import { FILES } from "./connections/edits.ts";
 import { configurationEnv } from "./connections/environment.ts";
 import { loadConfigDir } from "./connections/files.ts";
 import { publishConfig } from "./connections/publish.ts";
@@ -93,6 +95,8 @@ export interface App {
   readonly audit: Audit;
   /** What the listener serves; tests look at which routes there are. */
   readonly express: Express;
+  /** What edits of connections, endpoints and environments need. */
+  readonly authoring: Authoring;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
@@ -134,10 +138,20 @@ export async function createApp(options: AppOptions): Promise<App> {
   let { jackfield } = loadConfigDir(config.configDir, env);
   const publish = async () => {
     const loaded = loadConfigDir(config.configDir, env);
-    await publishConfig({ store, bus: shared.bus }, loaded, "files", clock);
+    const { drafted } = await publishConfig({ store, bus: shared.bus }, loaded, FILES, clock);
     jackfield = loaded.jackfield;
+    for (const { organization, environment } of drafted) {
+      log.info({ organization, environment }, "what the files say waits in the draft until somebody publishes it");
+    }
   };
   await publish();
+  const authoring: Authoring = {
+    store,
+    bus: shared.bus,
+    log,
+    clock,
+    oauthApps: () => Object.keys(jackfield.oauthApps),
+  };
   const stopReloading = shared.bus.subscribe("reload", () => {
     publish().catch((error: unknown) =>
       log.error({ reason: String(error) }, "the configuration could not be read again"),
@@ -340,6 +354,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     oauth,
     audit,
     express,
+    authoring,
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);

@@ -115,6 +115,14 @@ export const ERRORS = {
   link_ended: { status: 410, text: "This link has expired or was used." },
   busy: { status: 503, text: "Too many people sign in at this moment. Try again in a minute." },
 
+  // Configuration by hand
+  invalid_entry: { status: 400, text: "What was entered is not valid." },
+  edit_conflict: { status: 409, text: "Somebody changed this in the meantime. Look at what changed, and save again." },
+  slug_taken: { status: 409, text: "This name is taken." },
+  declared_in_file: { status: 409, text: "This is declared in a configuration file and is changed there." },
+  in_use: { status: 409, text: "This is still in use." },
+  nothing_to_publish: { status: 409, text: "Nothing waits to be published." },
+
   // Start and configuration
   config_invalid: { status: 500, text: "The configuration is not valid." },
   start_failed: { status: 500, text: "The server cannot start." },

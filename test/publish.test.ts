@@ -24,7 +24,7 @@ test("a first publication makes organization, environment, default endpoint and 
 
 test("the same files again make no new version", async (context) => {
   const { store, publish } = await openRooms(context, { "connections/tracker.yml": TRACKER });
-  assert.deepEqual(await publish(), { changed: [], unchanged: 1 });
+  assert.deepEqual(await publish(), { changed: [], drafted: [], unchanged: 1 });
   assert.equal(await store.models.environmentVersions.count(), 1);
 });
 

@@ -56,14 +56,16 @@ export interface PolicyTool {
 export interface Policy {
   readonly allow: readonly CompiledEntry[] | undefined;
   readonly forbid: readonly CompiledEntry[];
-  /** Entries that can never apply, with the place and the reason; for `config check`. */
-  readonly problems: readonly { rule: string; reason: string }[];
+  /** Entries that bind to nothing, with place and reason; `never`: whatever connections are added. */
+  readonly problems: readonly { rule: string; reason: string; never: boolean }[];
 }
 
 interface CompiledEntry extends GrantRule {
   readonly covers: (tool: PolicyTool) => boolean;
   /** Why the entry binds to no connection; such an entry grants nothing. */
   readonly unbound: string | undefined;
+  /** Its parts contradict each other. */
+  readonly never?: boolean;
 }
 
 /**
@@ -77,8 +79,8 @@ export function compilePolicy(source: PolicySource): Policy {
     ...source.environmentForbid.map((entry, at) => compileForbid(entry, `environment.forbid[${at}]`, connections)),
     ...source.forbid.map((entry, at) => compileForbid(entry, `forbid[${at}]`, connections)),
   ];
-  const problems = [...(allow ?? []), ...forbid].flatMap(({ rule, unbound }) =>
-    unbound === undefined ? [] : [{ rule, reason: unbound }],
+  const problems = [...(allow ?? []), ...forbid].flatMap(({ rule, unbound, never = false }) =>
+    unbound === undefined ? [] : [{ rule, reason: unbound, never }],
   );
   return { allow, forbid, problems };
 }
@@ -154,7 +156,12 @@ function compileAllow(entry: PolicyEntry, rule: string, connections: readonly Po
     return bind(among, `the collection "${head}" has several connections (${members.join(", ")}); name one`);
   }
   if (named !== undefined && named !== head) {
-    return bind((slug) => slug === named || slug === head, `"${head}" and connection "${named}" are not the same`);
+    const contradiction = bind(
+      (slug) => slug === named || slug === head,
+      `"${head}" and connection "${named}" are not the same`,
+    );
+    // A collection of this name may still come; a connection of it says that it is none.
+    return { ...contradiction, never: connections.some(({ slug }) => slug === head) };
   }
   return bind((slug) => slug === head);
 }
@@ -184,6 +191,7 @@ function compileForbid(entry: PolicyEntry, rule: string, connections: readonly P
     rule,
     ...conditions,
     unbound: never ? `"${head}" and connection "${named}" are not the same` : undefined,
+    never: never && collections.has(named ?? ""),
     covers,
   };
 }

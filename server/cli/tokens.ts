@@ -2,9 +2,9 @@
 
 import { existsSync } from "node:fs";
 import type { Config } from "../config.ts";
+import { DEFAULT_ENDPOINT } from "../connections/default-endpoint.ts";
 import { configurationEnv } from "../connections/environment.ts";
 import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, loadConfigDir } from "../connections/files.ts";
-import { DEFAULT_ENDPOINT } from "../connections/publish.ts";
 import { JackfieldError } from "../errors.ts";
 import type { Store } from "../store/database.ts";
 import type { OrganizationRow } from "../store/models/organizations.ts";

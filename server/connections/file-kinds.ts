@@ -38,11 +38,12 @@ export function readJackfield(reading: Reading): JackfieldFile {
 export function readEnvironmentFile(
   reading: Reading,
   dir: string,
-): { label?: string; parent?: string; forbid: PolicyEntry[] } {
+): { declared: boolean; label?: string; parent?: string; forbid: PolicyEntry[] } {
   const read = readNamed(reading, dir, "environment", environmentFile);
-  if (read === undefined) return { forbid: [] };
+  if (read === undefined) return { declared: false, forbid: [] };
   const { label, parent, tools } = read.value.environment;
   return {
+    declared: true,
     ...(label === undefined ? {} : { label }),
     ...(parent === undefined ? {} : { parent }),
     forbid: tools.forbid.map(policyEntryOf),

@@ -5,6 +5,7 @@
  * `config check` shows it all, and a reload can refuse a wrong directory and leave what runs as it is.
  */
 import { basename, extname, join, relative, resolve } from "node:path";
+import { DEFAULT_ENDPOINT } from "./default-endpoint.ts";
 import { NO_JACKFIELD, readConnections, readEndpoints, readEnvironmentFile, readJackfield } from "./file-kinds.ts";
 import {
   directoriesIn,
@@ -69,17 +70,19 @@ function readOrganization(reading: Reading, slug: string, dir: string): LoadedOr
   }
   checkParents(reading, dir, environments);
   for (const environment of environments) checkEndpoints(reading, environment, environments);
+  checkAddresses(reading, environments);
   return { slug, environments };
 }
 
 function readEnvironment(reading: Reading, slug: string, ...dirs: string[]): LoadedEnvironment {
-  const environment: LoadedEnvironment = { slug, forbid: [], connections: [], endpoints: [] };
+  const environment: LoadedEnvironment = { slug, declared: false, forbid: [], connections: [], endpoints: [] };
   for (const dir of dirs) {
     if (!isDirectory(dir)) continue;
     // The organization's own directory holds other things; an environment's own file stands in `environments/<slug>/`.
     if (dir === dirs.at(-1)) {
       if (dirs.length === 1 || dir !== dirs[0]) rejectStrays(reading, dir, ["environment"]);
       const file = readEnvironmentFile(reading, dir);
+      environment.declared = file.declared;
       if (file.label !== undefined) environment.label = file.label;
       if (file.parent !== undefined) environment.parent = file.parent;
       environment.forbid = file.forbid;
@@ -139,6 +142,21 @@ function checkEndpoints(
     // A connection whose own file is wrong is told once, by that file.
     const broken = reading.errors.some((error) => basename(error.file, extname(error.file)) === slug);
     if (!broken) reading.errors.push({ file: endpoint.source, key: "endpoint.connection", message });
+  }
+}
+
+/** Endpoints are addressed within the organization: two environments cannot both have one of a slug. */
+function checkAddresses(reading: Reading, environments: readonly LoadedEnvironment[]): void {
+  const owners = new Map<string, string>();
+  for (const { slug: environment, endpoints } of environments) {
+    for (const { slug, source } of endpoints) {
+      const owner = owners.get(slug);
+      if (owner === undefined) owners.set(slug, source);
+      else if (owner !== source) reading.errors.push({ file: source, message: `${slug} is declared by ${owner} too` });
+    }
+    if (environment !== FIRST_ENVIRONMENT) continue;
+    // The first environment has one without a file.
+    if (!owners.has(DEFAULT_ENDPOINT)) owners.set(DEFAULT_ENDPOINT, `the first environment`);
   }
 }
 

@@ -1,37 +1,48 @@
 /**
- * Makes a configuration that was read from files the published version of its environments.
+ * Takes the configuration files over: they are one more author beside the people (`authoring.ts`).
  *
- * What an environment serves hangs on the rows of one version; identities (environments, connections, endpoints) are
- * reused by slug, so that catalogues, tokens and names stay with them. Publishing the same content again changes
- * nothing.
+ * What the files declare belongs to them and what people made stays beside it; where both say the same slug the files
+ * win, because they are the operator's. They are taken over when what they say changed since the last time, so that a
+ * version somebody went back to is still served after a restart. Identities (environments, connections, endpoints) are
+ * reused by slug, so that catalogues, tokens and names stay with them.
  */
 import type { Transaction } from "sequelize";
-import { ulid } from "ulid";
-import type { JsonObject } from "../../adapters/contract.ts";
 import { JackfieldError } from "../errors.ts";
 import type { Bus } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
-import { canonicalJson, digestOf } from "./digest.ts";
-import type { LoadedConfig, LoadedEndpoint, LoadedEnvironment } from "./files.ts";
+import { openEnvironment, saveDraft } from "./authoring.ts";
+import {
+  bySlug,
+  type ConnectionItem,
+  contentDigest,
+  type EndpointItem,
+  type EnvironmentContent,
+  emptyContent,
+} from "./content.ts";
+import { DEFAULT_ENDPOINT } from "./default-endpoint.ts";
+import { digestOf } from "./digest.ts";
+import { recordEdits } from "./edits.ts";
+import type { LoadedConfig, LoadedConnection, LoadedEndpoint, LoadedEnvironment } from "./files.ts";
 import { FIRST_ENVIRONMENT } from "./files.ts";
 import { endpointConfig } from "./from-file.ts";
+import { identityOf } from "./identities.ts";
 import { endpointFile } from "./schema.ts";
+import { writePublished } from "./versions.ts";
 import { problemText } from "./yaml-file.ts";
-
-/** The endpoint that every organization's first environment has, declared or not: `/mcp`. */
-export const DEFAULT_ENDPOINT = "default";
 
 export interface Published {
   /** Environments that got a new version. */
   changed: { organization: string; environment: string; environmentId: string; number: number }[];
+  /** Environments whose draft holds what the files say now; it is served when somebody publishes it. */
+  drafted: { organization: string; environment: string; environmentId: string }[];
   unchanged: number;
 }
 
 /**
- * Publishes a loaded configuration in one transaction and tells every process.
+ * Takes a loaded configuration over in one transaction and tells every process.
  *
- * Organizations that the files do not name get their default endpoint only, and environments whose files are gone
- * serve nothing any more.
+ * Organizations that the files do not name get their default endpoint only, and of environments whose files are gone
+ * only what people made is left.
  *
  * @param author recorded with the version, e.g. `files`
  * @throws JackfieldError `config_invalid` with every error, where the configuration has one: nothing is changed then
@@ -46,152 +57,148 @@ export async function publishConfig(
     throw new JackfieldError("config_invalid", { text: loaded.errors.map(problemText).join("\n") });
   }
   const published = await store.transaction(async (transaction) => {
-    const result: Published = { changed: [], unchanged: 0 };
+    const result: Published = { changed: [], drafted: [], unchanged: 0 };
+    const by = { author, at: new Date(clock()) };
     const wanted = new Map(loaded.organizations.map(({ slug, environments }) => [slug, environments]));
     for (const slug of wanted.keys()) {
       await store.models.organizations.findOrCreate({ where: { slug }, defaults: { slug, name: slug }, transaction });
     }
     for (const organization of await store.models.organizations.findAll({ order: [["slug", "ASC"]], transaction })) {
-      const environments = wanted.get(organization.slug) ?? [];
-      await publishOrganization(store, transaction, organization, environments, author, clock, result);
+      await takeOrganization(store, organization, wanted.get(organization.slug) ?? [], by, transaction, result);
     }
     return result;
   });
-  for (const { environmentId } of published.changed) await bus.publish("environment", { environmentId });
+  for (const { environmentId } of [...published.changed, ...published.drafted]) {
+    await bus.publish("environment", { environmentId });
+  }
   return published;
 }
 
-async function publishOrganization(
+type Author = { author: string; at: Date };
+
+async function takeOrganization(
   store: Store,
-  transaction: Transaction,
   organization: { id: string; slug: string },
   declared: readonly LoadedEnvironment[],
-  author: string,
-  clock: () => number,
+  by: Author,
+  transaction: Transaction,
   result: Published,
 ): Promise<void> {
   const { environments } = store.models;
-  const existing = await environments.findAll({ where: { organizationId: organization.id }, transaction });
+  const existing = await environments.findAll({
+    where: { organizationId: organization.id },
+    order: [["id", "ASC"]],
+    transaction,
+  });
   const wanted = new Map(declared.map((environment) => [environment.slug, environment]));
+  const retired = existing.filter((row) => row.retiredAt !== null).map((row) => row.slug);
   for (const slug of [FIRST_ENVIRONMENT, ...existing.map((row) => row.slug)]) {
-    if (!wanted.has(slug)) wanted.set(slug, { slug, forbid: [], connections: [], endpoints: [] });
+    if (!wanted.has(slug) && !retired.includes(slug)) wanted.set(slug, nothingOf(slug));
   }
   const ids = new Map(existing.map((row) => [row.slug, row.id]));
   for (const { slug, label } of wanted.values()) {
-    if (ids.has(slug)) continue;
-    const row = await environments.create(
-      { organizationId: organization.id, slug, name: label ?? slug },
-      { transaction },
-    );
-    ids.set(slug, row.id);
+    const id = ids.get(slug);
+    if (id === undefined) {
+      const name = label ?? slug;
+      ids.set(slug, (await environments.create({ organizationId: organization.id, slug, name }, { transaction })).id);
+    } else if (retired.includes(slug)) {
+      await environments.update({ retiredAt: null, filesDigest: null }, { where: { id }, transaction });
+    }
   }
   for (const environment of wanted.values()) {
     const id = ids.get(environment.slug) ?? "";
     const parentId = environment.parent === undefined ? null : (ids.get(environment.parent) ?? null);
-    const number = await publishEnvironment(store, transaction, id, parentId, withDefault(environment), author, clock);
-    if (number === undefined) {
-      result.unchanged += 1;
-      continue;
-    }
-    result.changed.push({ organization: organization.slug, environment: environment.slug, environmentId: id, number });
+    const about = { organization: organization.slug, environment: environment.slug, environmentId: id };
+    const taken = await takeEnvironment(store, id, { ...environment, parentId }, by, transaction);
+    if (taken === undefined) result.unchanged += 1;
+    else if (taken === "draft") result.drafted.push(about);
+    else result.changed.push({ ...about, number: taken });
   }
 }
 
-function withDefault(environment: LoadedEnvironment): LoadedEnvironment {
-  const has = environment.endpoints.some(({ slug }) => slug === DEFAULT_ENDPOINT);
-  if (environment.slug !== FIRST_ENVIRONMENT || has) return environment;
-  const { endpoint } = endpointFile.parse({ version: 1, endpoint: { label: "Default" } });
-  const implied: LoadedEndpoint = {
-    slug: DEFAULT_ENDPOINT,
-    source: "",
-    config: endpointConfig(DEFAULT_ENDPOINT, endpoint),
+function nothingOf(slug: string): LoadedEnvironment {
+  return { slug, declared: false, forbid: [], connections: [], endpoints: [] };
+}
+
+type Declared = LoadedEnvironment & { parentId: string | null };
+
+/** @returns the number of the new version, or that a draft holds it; undefined where nothing is different */
+async function takeEnvironment(
+  store: Store,
+  environmentId: string,
+  declared: Declared,
+  by: Author,
+  transaction: Transaction,
+): Promise<number | "draft" | undefined> {
+  const filesDigest = digestOf(declared);
+  const opened = await openEnvironment(store, environmentId, transaction);
+  const { environment, head, publishedVersion } = opened;
+  if (environment.filesDigest === filesDigest && publishedVersion !== undefined) return undefined;
+  await store.models.environments.update({ filesDigest }, { where: { id: environmentId }, transaction });
+  const after = await merge(store, environmentId, head, declared, transaction);
+  if (publishedVersion !== undefined && contentDigest(after) === contentDigest(head)) return undefined;
+  await recordEdits(store, environment, { before: head, after, ...by }, transaction);
+  if (environment.draftsSince !== null && publishedVersion !== undefined) {
+    await saveDraft(store, opened, after, by);
+    return "draft";
+  }
+  return writePublished(store, environment, after, by, transaction);
+}
+
+/** What people made, with what the files declare now in place of what they declared before. */
+async function merge(
+  store: Store,
+  environmentId: string,
+  head: EnvironmentContent,
+  declared: Declared,
+  transaction: Transaction,
+): Promise<EnvironmentContent> {
+  const { connections, endpoints } = store.models;
+  const { slug, label = slug, parentId, forbid } = declared;
+  const fromFiles = { label, parentId, forbid, settingsOrigin: "file" as const };
+  // Without a file the settings are what they were where people made them.
+  const kept = head.settingsOrigin === "file" ? { ...emptyContent(slug) } : head;
+  const wantedConnections: ConnectionItem[] = [];
+  for (const item of declared.connections) {
+    wantedConnections.push(await declaredItem(connections, environmentId, item, transaction));
+  }
+  const wantedEndpoints: EndpointItem[] = [];
+  for (const item of declared.endpoints) {
+    wantedEndpoints.push(await declaredItem(endpoints, environmentId, item, transaction));
+  }
+  const merged: EnvironmentContent = {
+    ...kept,
+    ...(declared.declared ? fromFiles : {}),
+    connections: beside(head.connections, wantedConnections),
+    endpoints: beside(head.endpoints, wantedEndpoints),
   };
-  return { ...environment, endpoints: [...environment.endpoints, implied] };
-}
-
-/** @returns the number of the new version; undefined where the published one has the same content */
-async function publishEnvironment(
-  store: Store,
-  transaction: Transaction,
-  environmentId: string,
-  parentId: string | null,
-  environment: LoadedEnvironment,
-  author: string,
-  clock: () => number,
-): Promise<number | undefined> {
-  const { environments, environmentVersions, connectionVersions, endpointVersions } = store.models;
-  const row = await environments.findByPk(environmentId, { transaction, lock: transaction.LOCK.UPDATE });
-  const previous =
-    row?.publishedVersionId == null
-      ? null
-      : await environmentVersions.findByPk(row.publishedVersionId, { transaction });
-  const { forbid, connections, endpoints } = environment;
-  const digest = digestOf({ parentId, forbid, connections, endpoints });
-  if (previous?.digest === digest) return undefined;
-
-  const now = new Date(clock());
-  const last = await environmentVersions.findOne({
-    where: { environmentId },
-    order: [["number", "DESC"]],
-    transaction,
-  });
-  const number = (last?.number ?? 0) + 1;
-  const version = { id: ulid(), environmentId, number, digest, forbid, author, createdAt: now, publishedAt: now };
-  if (previous) await previous.update({ state: "superseded" }, { transaction });
-  await environmentVersions.create({ ...version, state: "published" }, { transaction });
-  for (const { slug, source, config } of connections) {
-    const connectionId = await identity(store.models.connections, environmentId, slug, transaction);
-    await forgetMemoryOfOther(store, transaction, connectionId, previous?.id, config.adapter);
-    const { type, label } = config;
-    await connectionVersions.create(
-      { versionId: version.id, connectionId, type, label, config: { ...config }, origin: "file", source },
-      { transaction },
-    );
+  if (slug !== FIRST_ENVIRONMENT || merged.endpoints.some((endpoint) => endpoint.slug === DEFAULT_ENDPOINT)) {
+    return merged;
   }
-  for (const { slug, source, config } of endpoints) {
-    const endpointId = await identity(store.models.endpoints, environmentId, slug, transaction);
-    await endpointVersions.create(
-      {
-        versionId: version.id,
-        endpointId,
-        label: config.label,
-        config: { ...config },
-        origin: "file",
-        source: source || null,
-      },
-      { transaction },
-    );
-  }
-  const named = environment.label === undefined ? {} : { name: environment.label };
-  await environments.update(
-    { publishedVersionId: version.id, parentId, ...named },
-    { where: { id: environmentId }, transaction },
-  );
-  return number;
+  const { endpoint } = endpointFile.parse({ version: 1, endpoint: { label: "Default" } });
+  const implied: EndpointItem = {
+    id: await identityOf(endpoints, environmentId, DEFAULT_ENDPOINT, transaction),
+    slug: DEFAULT_ENDPOINT,
+    config: endpointConfig(DEFAULT_ENDPOINT, endpoint),
+    origin: "web",
+    source: null,
+  };
+  return { ...merged, endpoints: bySlug([...merged.endpoints, implied]) };
 }
 
-async function identity(
-  table: Store["models"]["connections"] | Store["models"]["endpoints"],
+async function declaredItem<Loaded extends LoadedConnection | LoadedEndpoint>(
+  table: Parameters<typeof identityOf>[0],
   environmentId: string,
-  slug: string,
+  { slug, source, config }: Loaded,
   transaction: Transaction,
-): Promise<string> {
-  const where = { environmentId, slug };
-  const known = await table.findOne({ where, transaction });
-  return known === null ? (await table.create(where, { transaction })).id : known.id;
+): Promise<{ id: string; slug: string; config: Loaded["config"]; origin: "file"; source: string }> {
+  return { id: await identityOf(table, environmentId, slug, transaction), slug, config, origin: "file", source };
 }
 
-/** What an adapter remembers of its upstream (such as the negotiated era) does not hold for another address. */
-async function forgetMemoryOfOther(
-  store: Store,
-  transaction: Transaction,
-  connectionId: string,
-  previousVersionId: string | undefined,
-  adapter: JsonObject,
-): Promise<void> {
-  if (previousVersionId === undefined) return;
-  const where = { versionId: previousVersionId, connectionId };
-  const previous = await store.models.connectionVersions.findOne({ where, transaction });
-  if (previous === null || canonicalJson(previous.config["adapter"]) === canonicalJson(adapter)) return;
-  await store.models.connectionStates.update({ memory: null }, { where: { connectionId }, transaction });
+function beside<Item extends { slug: string; origin: string }>(
+  head: readonly Item[],
+  declared: readonly Item[],
+): Item[] {
+  const slugs = new Set(declared.map(({ slug }) => slug));
+  return bySlug([...head.filter(({ slug, origin }) => origin === "web" && !slugs.has(slug)), ...declared]);
 }

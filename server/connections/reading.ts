@@ -25,6 +25,8 @@ export interface LoadedEndpoint {
 
 export interface LoadedEnvironment {
   slug: string;
+  /** Whether an `environment.yml` says its label, parent and denials. */
+  declared: boolean;
   label?: string;
   parent?: string;
   forbid: PolicyEntry[];

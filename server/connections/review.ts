@@ -4,7 +4,7 @@ import type { ToolDefinition } from "../../adapters/contract.ts";
 import type { Bus } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import { compileAccept } from "./catalogue-store.ts";
-import { canonicalJson } from "./digest.ts";
+import { type Difference, differences } from "./difference.ts";
 
 export interface ReviewItem {
   name: string;
@@ -18,13 +18,6 @@ export interface ReviewItem {
   /** What cleaning found in it. */
   findings: unknown;
   accepted: boolean;
-}
-
-export interface Difference {
-  /** Dotted path inside the definition. */
-  path: string;
-  before?: unknown;
-  after?: unknown;
 }
 
 /** The parts of a definition that are reviewed. */
@@ -88,21 +81,4 @@ export async function reviewConnection(
 function pick(definition: ToolDefinition | null): Record<string, unknown> {
   if (definition === null) return {};
   return Object.fromEntries(REVIEWED.map((key) => [key, definition[key]]).filter(([, value]) => value !== undefined));
-}
-
-/** Leaves that differ, in the order of the waiting definition. */
-export function differences(before: unknown, after: unknown, path = ""): Difference[] {
-  if (canonicalJson(before) === canonicalJson(after)) return [];
-  if (!isObject(before) || !isObject(after)) {
-    return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }];
-  }
-  const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
-  return [...keys].flatMap((key) => {
-    const at = path === "" ? key : `${path}.${key}`;
-    return differences(Object.hasOwn(before, key) ? before[key] : undefined, after[key], at);
-  });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

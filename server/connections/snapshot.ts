@@ -2,9 +2,9 @@
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
 import { credentialName } from "./credentials.ts";
+import { DEFAULT_ENDPOINT } from "./default-endpoint.ts";
 import { digestOf, sha256 } from "./digest.ts";
 import { FIRST_ENVIRONMENT } from "./files.ts";
-import { DEFAULT_ENDPOINT } from "./publish.ts";
 import { serveConnection } from "./serve-connection.ts";
 import { parseConnectionConfig, parseEndpointConfig, parseForbid } from "./stored-config.ts";
 import type { ConnectionConfig, ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";

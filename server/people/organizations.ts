@@ -1,6 +1,6 @@
 import { UniqueConstraintError } from "sequelize";
+import { DEFAULT_ENDPOINT } from "../connections/default-endpoint.ts";
 import { FIRST_ENVIRONMENT } from "../connections/files.ts";
-import { DEFAULT_ENDPOINT } from "../connections/publish.ts";
 import { JackfieldError } from "../errors.ts";
 import type { Store } from "../store/database.ts";
 import type { OrganizationRow } from "../store/models/organizations.ts";

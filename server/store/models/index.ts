@@ -10,6 +10,7 @@ import { defineAuditEvents } from "./audit-events.ts";
 import { defineAuditKeys } from "./audit-keys.ts";
 import { defineCatalogueItems } from "./catalogue-items.ts";
 import { defineChanges } from "./changes.ts";
+import { defineConfigurationEdits } from "./configuration-edits.ts";
 import { defineConnectionStates } from "./connection-states.ts";
 import { defineConnectionVersions } from "./connection-versions.ts";
 import { defineConnections } from "./connections.ts";
@@ -47,6 +48,7 @@ export function defineModels(sequelize: Sequelize) {
     organizations: defineOrganizations(sequelize),
     environments: defineEnvironments(sequelize),
     environmentVersions: defineEnvironmentVersions(sequelize),
+    configurationEdits: defineConfigurationEdits(sequelize),
     connections: defineConnections(sequelize),
     connectionVersions: defineConnectionVersions(sequelize),
     connectionStates: defineConnectionStates(sequelize),
