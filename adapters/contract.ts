@@ -70,6 +70,11 @@ export interface AdapterContext {
   readonly namedFetch: typeof globalThis.fetch;
   /** The same for files, which may be larger and take longer. */
   readonly fileFetch: typeof globalThis.fetch;
+  /**
+   * As `fetch`, for large bodies: an answer's is a stream that is read as it comes and is bounded by nobody but the reader.
+   * A request's body may be a stream with its `content-length`; no redirect is followed with one.
+   */
+  readonly fetchStream: typeof globalThis.fetch;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -154,7 +159,7 @@ export interface Assets {
 }
 
 /** Whether a value of an argument is the handle of a kept file. */
-export function isAssetHandle(value: unknown): value is string {
+export function isAssetHandle(value: unknown): boolean {
   return typeof value === "string" && /^asset:\/\/[A-Za-z0-9_-]{24}$/.test(value);
 }
 

@@ -193,6 +193,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     clock,
     fetch: egress.upstreamFetch,
     named: egress.namedBy,
+    fetchStream: egress.upstreamStream,
     identity,
     hop,
     env,

@@ -261,6 +261,7 @@ test("a connection is tried before it is saved, which stores nothing and tells n
   const parts = {
     credentials,
     fetch: globalThis.fetch,
+    fetchStream: globalThis.fetch,
     env: {},
     identity: { name: "jackfield", version: "0.0.0" },
     hop: { header: "jackfield-hop", value: "test" },

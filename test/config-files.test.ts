@@ -103,6 +103,7 @@ endpoint:
   discovery: search
   activation: on
   outputSchema: search
+  assets: pass
   audience: private
   signIn: off
   pin: [tracker__search_issues]
@@ -129,6 +130,7 @@ endpoint:
     discovery: "search",
     activation: "on",
     outputSchema: "search",
+    assets: "pass",
     audience: "private",
     signIn: "off",
     pin: ["tracker__search_issues"],

@@ -1,8 +1,10 @@
 /** What a service answers, and what a model reads of it. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
-import { UpstreamError } from "../adapters/contract.ts";
+import { type Outcome, UpstreamError } from "../adapters/contract.ts";
 import { resultOf, testCall, textOf } from "./contract/adapter.ts";
+import { assetRoom, bytesOf } from "./fixtures/assets.ts";
 import { documentOf, type OpenedDocument, openDocument } from "./fixtures/openapi-session.ts";
 import { type Answer, type RecordingService, startRecordingService } from "./fixtures/recording-service.ts";
 
@@ -88,24 +90,66 @@ test("no content is a success that says so", async () => {
   assert.equal(resultOf(outcome)["isError"], undefined);
 });
 
-test("images and small files are given as they are; larger ones are an error that says why", async () => {
+test("files are kept and told by their handle; small pictures are shown as well", async (t) => {
+  const room = await assetRoom(t);
+  const assets = room.keeper.of(room.owner());
+  const get = () => opened.call("get", {}, { assets });
+  const linkOf = (outcome: Outcome) => {
+    const { content } = resultOf(outcome);
+    assert.ok(Array.isArray(content));
+    return content.find(({ type }) => type === "resource_link");
+  };
   answers(200, "image/png", Buffer.alloc(10, 1));
-  assert.deepEqual(resultOf(await opened.call("get"))["content"], [
+  const picture = await get();
+  assert.deepEqual(resultOf(picture)["content"], [
+    { type: "text", text: textOf(picture) },
+    linkOf(picture),
     { type: "image", data: Buffer.alloc(10, 1).toString("base64"), mimeType: "image/png" },
   ]);
-  answers(200, "application/pdf", Buffer.alloc(10, 1));
-  assert.match(JSON.stringify(resultOf(await opened.call("get"))), /"type":"resource".*"mimeType":"application\/pdf"/);
-  answers(200, "application/zip", Buffer.alloc(9_000_000));
-  const outcome = await opened.call("get");
-  assert.equal(resultOf(outcome)["isError"], true);
-  assert.match(textOf(outcome), /9000000 bytes of application\/zip.*The call itself succeeded/);
+  const names: [Record<string, string>, string][] = [
+    [{ "content-disposition": `attachment; filename="a \\"b\\".pdf"` }, "a _b_.pdf"],
+    [{ "content-disposition": "attachment; filename=x.pdf; filename*=UTF-8''%e2%82%ac%20rates.pdf" }, "€ rates.pdf"],
+    [{ "content-disposition": "attachment; filename=../../etc/passwd" }, "passwd"],
+    [{}, "file"],
+  ];
+  for (const [headers, name] of names) {
+    answers(200, "application/pdf", Buffer.alloc(10, 1), headers);
+    assert.equal(linkOf(await get()).name, name);
+  }
+  const zip = randomBytes(9_000_000);
+  answers(200, "application/zip", zip);
+  const outcome = await get();
+  assert.equal(resultOf(outcome)["isError"], undefined);
+  assert.match(textOf(outcome), /^File "file", application\/zip, 9000000 bytes, SHA-256 [0-9a-f]{64}, kept until /);
+  assert.ok(JSON.stringify(outcome).length < 2000);
+  const { uri } = linkOf(outcome);
+  assert.ok(zip.equals(await bytesOf((await assets.read(uri)).stream())));
 });
 
-test("long text is cut, and its size is told", async () => {
-  answers(200, "text/plain", "x".repeat(300_000));
-  const text = textOf(await opened.call("get"));
-  assert.ok(text.length < 110_000);
-  assert.match(text, /the first 100000 of 300000 characters/);
+test("a file that cannot be kept is told as such, and that the call succeeded", async (t) => {
+  const room = await assetRoom(t, { limits: { fileBytes: 1000 } });
+  answers(200, "application/zip", Buffer.alloc(1001));
+  const outcome = await opened.call("get", {}, { assets: room.keeper.of(room.owner()) });
+  assert.equal(resultOf(outcome)["isError"], true);
+  assert.match(textOf(outcome), /more than 1000 bytes.*The call itself succeeded \(HTTP 200\)/);
+});
+
+test("a file whose sending breaks off is a failure, and nothing of it is kept", async (t) => {
+  const room = await assetRoom(t);
+  answer = (_request, response) => {
+    response.writeHead(200, { "content-type": "application/zip", "content-length": "1000000" });
+    response.write(Buffer.alloc(300_000), () => response.destroy());
+  };
+  const call = opened.call("get", {}, { assets: room.keeper.of(room.owner()) });
+  await assert.rejects(call, (error) => error instanceof UpstreamError && error.code === "upstream_died");
+  assert.equal(await room.store.models.assets.count(), 0);
+});
+
+test("text that is too long for memory is kept as a file", async (t) => {
+  const room = await assetRoom(t);
+  answers(200, "text/csv", "é;1\n".repeat(4_000_000));
+  const outcome = await opened.call("get", {}, { assets: room.keeper.of(room.owner()) });
+  assert.match(textOf(outcome), /^File "file", text\/csv, 20000000 bytes/);
 });
 
 test("errors are results with status, reason and the body up to a limit", async () => {
@@ -117,7 +161,7 @@ test("errors are results with status, reason and the body up to a limit", async 
   answers(422, "text/plain", "y".repeat(2_000_000));
   const long = textOf(await opened.call("get"));
   assert.ok(long.length < 9000);
-  assert.match(long, /the first 8192 of 2000000 characters/);
+  assert.match(long, /the first 8192 characters of (?:2000000|more than 262144) bytes/);
   answers(500, "text/html", "<html><style>p{}</style><script>alert(1)</script><h1>Oops</h1>\n<p>Broken</p>");
   assert.equal(textOf(await opened.call("get")), "The service answered HTTP 500 Internal Server Error.\nOops\nBroken");
 });

@@ -194,7 +194,7 @@ test("a redirect into the own network is blocked", async (context) => {
   context.after(() => egress.close());
   answer = (_request, response) =>
     response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data" }).end();
-  const call = await callWith(undefined, { over: { fetch: egress.upstreamFetch } });
+  const call = await callWith(undefined, { over: { fetchStream: egress.upstreamStream } });
   await assert.rejects(call("op"), (error) => error instanceof UpstreamError && error.code === "blocked_address");
 });
 

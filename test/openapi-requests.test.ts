@@ -181,7 +181,10 @@ test("multipart carries files as bytes, objects as JSON, and the types that its 
   assert.deepEqual(types, ["application/octet-stream", "text/x"]);
   assert.deepEqual(form.getAll("tags"), ["x", "y"]);
   assert.match(sent.toString("latin1"), /name="meta"\r\nContent-Type: application\/json\r\n\r\n\{"a":1\}/);
-  assert.match(JSON.stringify(tools[0]?.inputSchema), /"data":\{"type":"string","description":"base64"\}/);
+  assert.match(
+    JSON.stringify(tools[0]?.inputSchema),
+    /"data":\{"type":"string","description":"asset:\/\/ handle or base64"\}/,
+  );
 });
 
 test("text, XML and bytes go as they are", async () => {

@@ -1,4 +1,5 @@
 /** Bodies of requests: JSON, forms, multipart, text and bytes. */
+import { isAssetHandle } from "../contract.ts";
 import { isObject } from "./json.ts";
 import type { BodyPlan, FieldPlan } from "./plan.ts";
 import { encode, queryParts, RequestRefused, textOfValue } from "./styles.ts";
@@ -9,6 +10,8 @@ export interface Part {
   contentType?: string;
   text?: string;
   base64?: string;
+  /** Handle of a kept file, whose content, and name and type where none are given, go here. */
+  asset?: string;
 }
 
 /** A body before it becomes bytes. */
@@ -18,7 +21,8 @@ export type Body =
   | { kind: "form"; pairs: [string, string][] }
   | { kind: "multipart"; parts: Part[] }
   | { kind: "text"; value: string }
-  | { kind: "binary"; base64: string; contentType?: string };
+  | { kind: "binary"; base64: string; contentType?: string }
+  | { kind: "asset"; handle: string; contentType?: string };
 
 /** Decoded bytes of all files of one request. */
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
@@ -35,10 +39,10 @@ export function bodyOf(plan: BodyPlan, value: unknown): Body {
     case "text":
       return { kind: "text", value: textOfValue(value) };
     case "binary": {
-      const file = fileOf(value, plan.arg);
-      limited([{ name: plan.arg, ...file }], plan.arg);
-      const { base64, contentType } = file;
-      return { kind: "binary", base64, ...(contentType === undefined ? {} : { contentType }) };
+      const { base64 = "", asset, contentType } = fileOf(value, plan.arg);
+      limited([{ name: plan.arg, base64 }], plan.arg);
+      const typed = contentType === undefined ? {} : { contentType };
+      return asset === undefined ? { kind: "binary", base64, ...typed } : { kind: "asset", handle: asset, ...typed };
     }
   }
 }
@@ -76,8 +80,13 @@ function partOf(plan: BodyPlan, name: string, field: FieldPlan, value: unknown):
   if (field.file) {
     const file = fileOf(value, `${plan.arg}.${name}`);
     const [first] = (field.contentType ?? "").split(",");
-    const contentType = file.contentType ?? (first && !first.includes("*") ? first.trim() : "application/octet-stream");
-    return { name, filename: file.filename ?? name, contentType, base64: file.base64 };
+    const contentType = file.contentType ?? (first && !first.includes("*") ? first.trim() : undefined);
+    if (file.asset !== undefined) {
+      const { asset, filename } = file;
+      return { name, asset, ...(filename && { filename }), ...(contentType && { contentType }) };
+    }
+    const { filename = name, base64 = "" } = file;
+    return { name, filename, contentType: contentType ?? "application/octet-stream", base64 };
   }
   const structured = typeof value === "object" && value !== null;
   const contentType = field.contentType ?? (structured ? "application/json" : undefined);
@@ -90,27 +99,33 @@ function fieldsOf(plan: BodyPlan, value: unknown): [string, unknown][] {
 }
 
 interface File {
-  base64: string;
+  base64?: string;
+  asset?: string;
   filename?: string;
   contentType?: string;
 }
 
-/** A file as a caller gives it: `{data, filename?, contentType?}`, or the base64 text alone. */
+/** A file as a caller gives it: `{data, filename?, contentType?}`, or the base64 text or the handle alone. */
 function fileOf(value: unknown, arg: string): File {
   const given = isObject(value) ? value : { data: value };
   const { data, filename, contentType } = given;
   if (typeof data !== "string")
-    throw new RequestRefused(`${arg} must be a file: {"data": "<base64>", "filename": "..."}.`);
-  const base64 = data.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) throw new RequestRefused(`${arg}.data must be base64.`);
+    throw new RequestRefused(`${arg} must be a file: {"data": "<base64 or asset:// handle>", "filename": "..."}.`);
   for (const text of [filename, contentType]) {
     if (typeof text === "string" && /\p{Cc}/u.test(text)) throw new RequestRefused(`${arg} holds control characters.`);
   }
   return {
-    base64,
+    ...contentOf(data, arg),
     ...(typeof filename === "string" ? { filename } : {}),
     ...(typeof contentType === "string" ? { contentType } : {}),
   };
+}
+
+function contentOf(data: string, arg: string): Pick<File, "base64" | "asset"> {
+  if (isAssetHandle(data)) return { asset: data };
+  const base64 = data.replace(/\s+/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return { base64 };
+  throw new RequestRefused(`${arg}.data must be base64, or the asset:// handle of a file exactly as it was given.`);
 }
 
 function limited(parts: Part[], arg: string): Part[] {

@@ -112,7 +112,11 @@ function requestBody(plan: OperationPlan, args: JsonObject, headers: Record<stri
   const made = bodyOf(body, value);
   const declared = body.mediaType.includes("*") ? undefined : body.mediaType;
   if (made.kind === "binary") headers["content-type"] = declared ?? made.contentType ?? "application/octet-stream";
-  else headers["content-type"] = declared ?? (made.kind === "text" ? "text/plain" : "application/json");
+  else if (made.kind === "asset") {
+    // Without a declared type it is the kept file's own.
+    const type = declared ?? made.contentType;
+    if (type !== undefined) headers["content-type"] = type;
+  } else headers["content-type"] = declared ?? (made.kind === "text" ? "text/plain" : "application/json");
   return made;
 }
 

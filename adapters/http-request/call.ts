@@ -1,8 +1,16 @@
 /** One call of an operation, from the arguments to the result. Both adapters call through here. */
 import { randomUUID } from "node:crypto";
-import { type AdapterContext, type CallContext, type JsonObject, type Outcome, UpstreamError } from "../contract.ts";
+import {
+  type AdapterContext,
+  type Assets,
+  type CallContext,
+  type JsonObject,
+  type Outcome,
+  UpstreamError,
+} from "../contract.ts";
+import { isAssetError } from "../kept-file.ts";
 import { startDeadline } from "../mcp/deadline.ts";
-import { member, networkFailure } from "../network.ts";
+import { chain, member, networkFailure } from "../network.ts";
 import { answerOf } from "./answer.ts";
 import { type BuildOptions, type BuiltRequest, buildRequest } from "./build.ts";
 import type { OperationPlan } from "./plan.ts";
@@ -47,9 +55,10 @@ export async function callOperation(
   context.signal.addEventListener("abort", end, { once: true });
   try {
     const signal = AbortSignal.any([deadline.signal, abort.signal]);
-    const response = await send(context, { plan, schemes, request, signal });
+    const assets = touching(call.assets, deadline.touch);
+    const response = await send(context, { plan, schemes, request, assets, signal });
     if (response.status === 508) throw new UpstreamError("loop_detected", "The connection leads back here.");
-    return { kind: "result", result: await answerOf(plan, response) };
+    return { kind: "result", result: await answerOf(plan, response, { assets, url: request.url }) };
   } catch (error) {
     const reason = deadline.reason();
     if (reason !== undefined) throw reason;
@@ -60,11 +69,31 @@ export async function callOperation(
   }
 }
 
+/** The caller's files, where every chunk that passes says that the call is alive. */
+function touching(assets: Assets, touch: () => void): Assets {
+  async function* touched(content: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      touch();
+      yield chunk;
+    }
+  }
+  const alive = (content: ReadableStream<Uint8Array>) => ReadableStream.from(touched(content));
+  return {
+    put: (content, about) => assets.put(content instanceof Uint8Array ? content : alive(content), about),
+    async read(handle) {
+      const file = await assets.read(handle);
+      return { ...file, stream: () => alive(file.stream()) };
+    },
+  };
+}
+
 /** `AdapterContext.credential` had none to give, so nothing was sent. */
 const NO_CREDENTIAL = ["authorization_required", "missing_variable", "credential_unreadable", "vault_unavailable"];
 
-/** Errors of the contract, and those of our own credentials, pass as they are. */
+/** Errors of the contract, and those of our own credentials and kept files, pass as they are. */
 export function failureOf(error: unknown): unknown {
+  const kept = [...chain(error)].find(isAssetError);
+  if (kept !== undefined) return kept;
   const network = networkFailure(error);
   if (network !== undefined) return network;
   const code = member(error, "code");

@@ -2,12 +2,12 @@
  * Sends one built request: who we are, the credential where it may go, one more try with a fresh credential, and
  * redirects looked at one by one.
  */
-import { type AdapterContext, type Credential, type Refusal, UpstreamError } from "../contract.ts";
+import { type AdapterContext, type Assets, type Credential, type Refusal, UpstreamError } from "../contract.ts";
 import { applyCredential, isSameCredential } from "../credential-scope.ts";
 import type { BuiltRequest } from "./build.ts";
 import type { OperationPlan } from "./plan.ts";
 import { chooseCredential, type Schemes } from "./security.ts";
-import { wireBody } from "./wire.ts";
+import { type WireBody, wireBody } from "./wire.ts";
 
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -20,6 +20,7 @@ export interface Sending {
   readonly plan: Pick<OperationPlan, "security" | "accept">;
   readonly schemes: Schemes;
   readonly request: BuiltRequest;
+  readonly assets: Pick<Assets, "read">;
   readonly signal: AbortSignal;
 }
 
@@ -32,18 +33,23 @@ interface Sent {
 /**
  * @returns the answer, whatever its status; a redirect that may not be followed is returned as it is
  * @throws UpstreamError `authentication_required` where the operation needs a credential that is not there, or of the
- *   network; whatever `context.credential` rejects with
+ *   network; whatever `context.credential` and `assets.read` reject with
  */
 export async function send(context: AdapterContext, sending: Sending): Promise<Response> {
   const { request, plan } = sending;
   const headers = new Headers(request.headers);
-  const { payload, contentType } = wireBody(request.body, request.headers["content-type"]);
+  const { payload, length, contentType } = await wireBody(
+    request.body,
+    request.headers["content-type"],
+    sending.assets,
+  );
+  if (length !== undefined) headers.set("content-length", String(length));
   if (contentType === undefined) headers.delete("content-type");
   else headers.set("content-type", contentType);
   if (plan.accept !== undefined) headers.set("accept", plan.accept);
   headers.set(context.hop.header, context.hop.value);
   headers.set("user-agent", `${context.identity.name}/${context.identity.version}`);
-  const init = { method: request.method, headers, ...(payload === undefined ? {} : { body: payload }) };
+  const init = { method: request.method, headers, payload };
 
   const held = await context.credential();
   const chosen = choose(sending, held);
@@ -70,7 +76,11 @@ function choose({ plan, schemes }: Sending, held: Credential | undefined): Crede
   );
 }
 
-type Init = RequestInit & { method: string; headers: Headers };
+interface Init {
+  readonly method: string;
+  readonly headers: Headers;
+  readonly payload: WireBody["payload"];
+}
 
 async function follow(
   context: AdapterContext,
@@ -85,7 +95,13 @@ async function follow(
     const target = new URL(url);
     const headers = new Headers(init.headers);
     const carried = applyCredential(credential, { url: target, headers }, home) !== undefined;
-    const response = await context.fetch(target, { ...init, headers, signal, redirect: "manual" });
+    const response = await context.fetchStream(target, {
+      method: init.method,
+      headers,
+      signal,
+      redirect: "manual",
+      ...bodyOf(init.payload),
+    });
     const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
     if (location === null || !URL.canParse(location, url.href)) return { response, carried };
     const next = new URL(location, url);
@@ -104,6 +120,12 @@ async function follow(
   }
 }
 
+/** Fetch standard: a body that is a stream needs `duplex`. */
+function bodyOf(payload: WireBody["payload"]): RequestInit {
+  if (payload === undefined) return {};
+  return typeof payload === "function" ? { body: payload(), duplex: "half" } : { body: payload };
+}
+
 /** Without what may be, or name, a credential. It does not come back where a later redirect leads home again. */
 function stripped(init: Init, hop: string): Init {
   const kept = [...HARMLESS, hop.toLowerCase()];
@@ -116,8 +138,8 @@ function redirected(init: Init, status: number): Init {
   if (!toGet) return init;
   const headers = new Headers(init.headers);
   headers.delete("content-type");
-  const { body: _dropped, ...rest } = init;
-  return { ...rest, method: "GET", headers };
+  headers.delete("content-length");
+  return { method: "GET", headers, payload: undefined };
 }
 
 /** What the upstream said to the credential; undefined where it did not refuse it, or never saw it. */

@@ -16,7 +16,7 @@ export interface Endpoint {
   /** Name on the wire -> `{argument}` or a fixed value. */
   query: Record<string, string>;
   headers: Record<string, string>;
-  body: { kind: "json" | "form"; template: unknown } | undefined;
+  body: { kind: "json" | "form" | "multipart" | "file"; template: unknown } | undefined;
   pick: string | undefined;
   class: "read" | "write";
 }
@@ -53,6 +53,12 @@ export const configSchema: JsonObject = {
           headers: { ...strings, title: "Headers", description: "Values; {name} takes an argument. Never a secret." },
           json: { title: "JSON body", description: "A template; the text {name} takes an argument." },
           form: { ...strings, title: "Form body", description: "Values; {name} takes an argument." },
+          multipart: {
+            ...strings,
+            title: "Multipart form body",
+            description: "Values; {name} takes an argument. An argument of format binary is a file.",
+          },
+          file: { type: "string", title: "File as body", description: "{name}: the argument that is the file." },
           pick: { type: "string", title: "Part of the answer", description: "JSON Pointer.", pattern: "^/" },
           class: { enum: ["read", "write"], title: "Reads or writes", description: "Default: GET and HEAD read." },
         },
@@ -70,7 +76,6 @@ export function readConfig(config: JsonObject): HttpApiConfig {
 
 function endpointOf(given: JsonObject): Endpoint {
   const method = String(given["method"]).toUpperCase();
-  const { json, form } = given;
   const reads = method === "GET" || method === "HEAD";
   const declared = given["class"];
   return {
@@ -83,15 +88,17 @@ function endpointOf(given: JsonObject): Endpoint {
     required: stringsOf(given["required"]),
     query: stringMap(given["query"]),
     headers: stringMap(given["headers"]),
-    body:
-      json !== undefined
-        ? { kind: "json", template: json }
-        : form !== undefined
-          ? { kind: "form", template: stringMap(form) }
-          : undefined,
+    body: bodyOf(given),
     pick: textOf(given["pick"]),
     class: declared === "read" || declared === "write" ? declared : reads ? "read" : "write",
   };
+}
+
+function bodyOf({ json, form, multipart, file }: JsonObject): Endpoint["body"] {
+  if (json !== undefined) return { kind: "json", template: json };
+  if (form !== undefined) return { kind: "form", template: stringMap(form) };
+  if (multipart !== undefined) return { kind: "multipart", template: stringMap(multipart) };
+  return file === undefined ? undefined : { kind: "file", template: file };
 }
 
 function stringMap(value: unknown): Record<string, string> {

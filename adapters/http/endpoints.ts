@@ -1,5 +1,6 @@
 /** One declared endpoint -> one tool and the plan of its requests. */
 import type { JsonObject, ToolDefinition } from "../contract.ts";
+import { FILE } from "../http-request/file-argument.ts";
 import { isObject, objectOf, own } from "../http-request/json.ts";
 import type { BodyPlan, OperationPlan, ParameterPlan } from "../http-request/plan.ts";
 import { encode } from "../http-request/styles.ts";
@@ -49,11 +50,7 @@ export function operationOf(endpoint: Endpoint, baseUrl: string): DeclaredOperat
     if (fixed !== undefined) fixedHeaders[wire] = fixed;
   }
   const template = templateOf(endpoint, placed, parameters);
-  const body: BodyPlan | undefined = template && {
-    arg: BODY,
-    kind: template.kind,
-    mediaType: template.kind === "json" ? "application/json" : "application/x-www-form-urlencoded",
-  };
+  const body = template && bodyPlan(template, endpoint.arguments);
   const plan: OperationPlan = {
     method,
     path: fixedQuery.length === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${fixedQuery.join("&")}`,
@@ -67,8 +64,44 @@ export function operationOf(endpoint: Endpoint, baseUrl: string): DeclaredOperat
   return {
     tool: toolOf(endpoint, placed),
     plan,
-    arrange: (args) => (template === undefined ? args : { ...args, [BODY]: filled(template.template, args) ?? {} }),
+    arrange: (args) => {
+      if (template === undefined) return args;
+      const value = filled(template.template, args);
+      return { ...args, [BODY]: value ?? (template.kind === "file" ? undefined : {}) };
+    },
   };
+}
+
+function bodyPlan({ kind, template }: NonNullable<Endpoint["body"]>, schemas: JsonObject): BodyPlan {
+  switch (kind) {
+    case "json":
+      return { arg: BODY, kind, mediaType: "application/json" };
+    case "form":
+      return { arg: BODY, kind, mediaType: "application/x-www-form-urlencoded" };
+    case "multipart": {
+      const files = Object.entries(objectOf(template)).filter(([, value]) =>
+        isFile(own(schemas, argumentOf(value) ?? "")),
+      );
+      const fields = Object.fromEntries(files.map(([wire]) => [wire, { file: true } as const]));
+      return { arg: BODY, kind, mediaType: "multipart/form-data", fields };
+    }
+    case "file":
+      return { arg: BODY, kind: "binary", mediaType: "*/*" };
+  }
+}
+
+/** An argument of bytes, or a list of such. */
+function isFile(schema: unknown): boolean {
+  const { format, contentEncoding, items } = objectOf(schema);
+  if (format === "binary" || format === "byte" || contentEncoding === "base64") return true;
+  return isObject(items) && isFile(items);
+}
+
+/** Arguments that are sent as files: as the whole body, or as parts of a form. */
+function filesOf({ body, arguments: schemas }: Endpoint): ReadonlySet<string> {
+  if (body?.kind === "file") return new Set(argumentsIn(body.template));
+  if (body?.kind !== "multipart") return new Set();
+  return new Set(argumentsIn(body.template).filter((name) => isFile(own(schemas, name))));
 }
 
 /** What nothing places goes into the query or the JSON body, as the method has it. */
@@ -87,7 +120,8 @@ function templateOf(endpoint: Endpoint, placed: Set<string>, parameters: Paramet
 function toolOf(endpoint: Endpoint, placed: ReadonlySet<string>): ToolDefinition {
   const { name, title, description, method, path } = endpoint;
   const inPath = [...path.matchAll(/\{([^{}]+)\}/g)].map((match) => match[1] ?? "");
-  const properties = [...placed].map((key) => [key, schemaOf(endpoint.arguments, key)]);
+  const files = filesOf(endpoint);
+  const properties = [...placed].map((key) => [key, schemaOf(endpoint.arguments, key, files.has(key))]);
   const required = [...new Set([...inPath, ...endpoint.required])];
   return {
     name,
@@ -106,9 +140,12 @@ function toolOf(endpoint: Endpoint, placed: ReadonlySet<string>): ToolDefinition
   };
 }
 
-function schemaOf(schemas: JsonObject, name: string): JsonObject {
+function schemaOf(schemas: JsonObject, name: string, file: boolean): JsonObject {
   const schema = own(schemas, name);
-  return isObject(schema) ? schema : { type: "string" };
+  if (!file) return isObject(schema) ? schema : { type: "string" };
+  const { description, type } = objectOf(schema);
+  const one = { ...FILE, ...(typeof description === "string" ? { description } : {}) };
+  return type === "array" ? { type, items: one } : one;
 }
 
 /** `{name}` and nothing else. */

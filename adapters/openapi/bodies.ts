@@ -1,5 +1,6 @@
 /** The body of one operation: which of the offered media types is sent, and what the argument looks like. */
 import type { JsonObject } from "../contract.ts";
+import { FILE } from "../http-request/file-argument.ts";
 import { arrayOf, isObject, objectOf, stringsOf, textOf } from "../http-request/json.ts";
 import type { BodyKind, BodyPlan, FieldPlan, Style } from "../http-request/plan.ts";
 import { collectionFormat } from "./parameters.ts";
@@ -12,16 +13,6 @@ export interface RequestBody {
 }
 
 const ARG = "body";
-const FILE: JsonObject = {
-  type: "object",
-  description: "A file",
-  required: ["data"],
-  properties: {
-    data: { type: "string", description: "base64" },
-    filename: { type: "string" },
-    contentType: { type: "string" },
-  },
-};
 
 /** The order in which kinds are preferred where several are offered. */
 const PREFERENCE: readonly ((type: string) => boolean)[] = [

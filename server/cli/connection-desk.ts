@@ -56,6 +56,7 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
         log,
         fetch: egress.upstreamFetch,
         named: egress.namedBy,
+        fetchStream: egress.upstreamStream,
         identity: { name: "jackfield", version: VERSION },
         hop,
         env,

@@ -7,6 +7,8 @@ const token = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "is not a header
 const argument = z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/, "is not a name for an argument");
 const values = z.record(text, z.string());
 
+const BODIES = ["json", "form", "multipart", "file"] as const;
+
 const endpoint = z
   .strictObject({
     name: z.string().regex(/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/, "must be letters, digits, _ . and -, a letter first"),
@@ -20,6 +22,11 @@ const endpoint = z
     headers: z.record(token, z.string()).optional(),
     json: z.json().optional(),
     form: values.optional(),
+    multipart: values.optional(),
+    file: z
+      .string()
+      .regex(/^\{[^{}]+\}$/, "must be {name}, the argument that is the file")
+      .optional(),
     pick: z
       .string()
       .regex(/^\/|^$/, "must be a JSON Pointer, as /data/items")
@@ -28,11 +35,11 @@ const endpoint = z
   })
   .superRefine((value, context) => {
     const wrong = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
-    if (value.json !== undefined && value.form !== undefined) wrong(["form"], "goes without json");
+    const bodies = BODIES.filter((key) => value[key] !== undefined);
+    const [first, second] = bodies;
+    if (second !== undefined) wrong([second], `goes without ${first}`);
     const bodiless = value.method === "GET" || value.method === "HEAD";
-    for (const key of ["json", "form"] as const) {
-      if (bodiless && value[key] !== undefined) wrong([key], `a ${value.method} request has no body`);
-    }
+    for (const key of bodies) if (bodiless) wrong([key], `a ${value.method} request has no body`);
     const declared = new Set(Object.keys(value.arguments ?? {}));
     for (const name of value.required ?? []) {
       if (!declared.has(name)) wrong(["required"], `there is no argument ${name}`);

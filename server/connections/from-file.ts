@@ -148,6 +148,7 @@ export function endpointConfig(slug: string, file: EndpointFile): EndpointConfig
     discovery: file.discovery,
     activation: file.activation,
     outputSchema: file.outputSchema,
+    assets: file.assets,
     audience: file.audience,
     signIn: file.signIn,
     pin: file.pin,

@@ -24,6 +24,8 @@ export interface OpeningParts {
   fetch: typeof globalThis.fetch;
   /** Guarded way to what the service at this URL names; absent: there is none. */
   named?: (url: URL, what?: "document" | "file") => Promise<typeof globalThis.fetch>;
+  /** As `fetch`, for large bodies. */
+  fetchStream: typeof globalThis.fetch;
   /** Where `${env:NAME}` is looked up. */
   env: Readonly<Record<string, string | undefined>>;
   identity: { readonly name: string; readonly version: string };
@@ -49,7 +51,7 @@ export interface Opening {
  *   or `credential_unreadable` where its credential is not there
  */
 export async function openSession(parts: OpeningParts, opening: Opening): Promise<AdapterSession> {
-  const { fetch, env, identity, hop, log, clock = Date.now } = parts;
+  const { fetch, fetchStream, env, identity, hop, log, clock = Date.now } = parts;
   const { connection, memory, abort, changed } = opening;
   const adapter = adapterFor(connection.type);
   if (adapter === undefined) {
@@ -81,6 +83,7 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     fetch,
     namedFetch: async (input, init) => (await namedBy(parts, connection, "document"))(input, init),
     fileFetch: async (input, init) => (await namedBy(parts, connection, "file"))(input, init),
+    fetchStream,
     log: scrubbedLog(log, scrubber),
     clock,
     signal: abort.signal,

@@ -232,6 +232,7 @@ const endpoint = z
     connection: text.optional(),
     activation: z.enum(["on", "off"]).default("on"),
     outputSchema: z.enum(["search", "list"]).default("search"),
+    assets: z.enum(["read", "pass"]).default("read"),
     audience: z.enum(["private", "shared"]).default("private"),
     signIn: z.enum(["on", "off"]).default("on"),
     pin: names.default([]),

@@ -67,6 +67,7 @@ const endpoint = z.object({
   connection: z.string().exactOptional(),
   activation: z.enum(["on", "off"]),
   outputSchema: z.enum(["search", "list"]),
+  assets: z.enum(["read", "pass"]).default("read"),
   audience: z.enum(["private", "shared"]),
   signIn: z.enum(["on", "off"]),
   pin: strings,

@@ -96,6 +96,8 @@ export interface EndpointConfig {
   connection?: string;
   activation: "on" | "off";
   outputSchema: "search" | "list";
+  /** Whether callers may read kept files here, or only give them on by their handles. */
+  assets: "read" | "pass";
   audience: "private" | "shared";
   signIn: "on" | "off";
   pin: string[];

@@ -23,6 +23,12 @@ export function decoded(body: Readable, encoding: string | undefined): Readable 
 /** Reads all of a body; throws `result_too_large` past `maxBytes` and stops reading. */
 export async function readAll(body: Readable, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
   const chunks: Buffer[] = [];
+  for await (const chunk of boundedChunks(body, maxBytes)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** A body as it comes; throws `result_too_large` past `maxBytes`, and stops the body where the reader stops. */
+export async function* boundedChunks(body: Readable, maxBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of body) {
     const buffer: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk);
@@ -31,9 +37,8 @@ export async function readAll(body: Readable, maxBytes: number): Promise<Buffer<
       body.destroy();
       throw tooLarge(maxBytes);
     }
-    chunks.push(buffer);
+    yield buffer;
   }
-  return Buffer.concat(chunks);
 }
 
 /**

@@ -10,7 +10,7 @@ import type { AddressRange } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
 import { parseAddress, type Range, rangeOf } from "./addresses.ts";
 import { createAgent, type Resolver, systemResolver } from "./agent.ts";
-import { decoded, EventBound, readAll } from "./body.ts";
+import { boundedChunks, decoded, EventBound, readAll } from "./body.ts";
 import { blocked, type Closed, checkUrl, type Policy } from "./policy.ts";
 
 export interface EgressOptions {
@@ -26,6 +26,11 @@ export interface EgressOptions {
 export interface Egress {
   /** For the upstreams of connections: https, or http to the private ranges that the operator opened. */
   readonly upstreamFetch: typeof globalThis.fetch;
+  /**
+   * The same for files: answers of any type are streams that are read as they come, and may be large. A body may be a
+   * stream whose `content-length` is given; it is sent once, so no redirect is followed with it.
+   */
+  readonly upstreamStream: typeof globalThis.fetch;
   /** For what strangers name: https to public addresses only, small and quick. */
   readonly strangerFetch: typeof globalThis.fetch;
   /**
@@ -48,11 +53,15 @@ interface Limits {
   readonly totalMs?: number;
   /** Milliseconds until the response headers are there. */
   readonly headersMs: number;
+  /** Bodies pass as streams. */
+  readonly streams?: true;
 }
 
 const UPSTREAM: Limits = { maxBytes: 32 * 1024 * 1024, maxRedirects: 5, headersMs: 15 * 60_000 };
 const FILE: Limits = { maxBytes: 32 * 1024 * 1024, maxRedirects: 3, totalMs: 60_000, headersMs: 15_000 };
+const STREAMS: Limits = { ...UPSTREAM, maxBytes: 2 ** 31, streams: true };
 const STRANGER: Limits = { maxBytes: 1024 * 1024, maxRedirects: 3, totalMs: 10_000, headersMs: 10_000 };
+const SMALL = 256 * 1024;
 
 /** Headers that may follow a redirect to another origin. Everything else may be, or name, a credential. */
 const HARMLESS = new Set(["accept", "accept-language", "content-type", "user-agent"]);
@@ -76,6 +85,7 @@ export function createEgress(options: EgressOptions): Egress {
   };
   return {
     upstreamFetch: guardedFetch(dispatcher, upstream, UPSTREAM, harmless),
+    upstreamStream: guardedFetch(dispatcher, upstream, STREAMS, harmless),
     strangerFetch,
     async namedBy(url, what = "document") {
       if (upstream.ranges.length === 0) return outside[what];
@@ -101,7 +111,7 @@ interface Hop {
   url: URL;
   method: string;
   headers: Record<string, string>;
-  body: string | Uint8Array | undefined;
+  body: string | Uint8Array | Readable | undefined;
 }
 
 function guardedFetch(
@@ -111,7 +121,7 @@ function guardedFetch(
   harmless: ReadonlySet<string>,
 ): typeof globalThis.fetch {
   return async (input, init) => {
-    let hop = await firstHop(input, init);
+    let hop = await firstHop(input, init, limits);
     const signal = signalOf(input, init, limits.totalMs);
     const follow = init?.redirect ?? "follow";
     for (let redirects = 0; ; redirects++) {
@@ -130,6 +140,7 @@ function guardedFetch(
       await response.body.dump();
       if (follow === "error") throw new TypeError("unexpected redirect");
       if (redirects >= limits.maxRedirects) throw new TypeError(`more than ${limits.maxRedirects} redirects`);
+      if (hop.body instanceof Readable) throw new TypeError("a redirect of a body that is sent once");
       hop = nextHop(hop, response.statusCode, location, harmless);
     }
   };
@@ -149,14 +160,19 @@ function nextHop(from: Hop, status: number, location: string, harmless: Readonly
   return { url, method: toGet ? "GET" : from.method, headers, body: toGet ? undefined : from.body };
 }
 
-async function firstHop(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): Promise<Hop> {
+async function firstHop(
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+  limits: Limits,
+): Promise<Hop> {
   const given = input instanceof Request ? input : undefined;
   const headers: Record<string, string> = {};
   const source = init?.headers ?? given?.headers;
   if (source) for (const [name, value] of new Headers(source)) headers[name] = value;
-  let body: string | Uint8Array | undefined;
+  let body: Hop["body"];
   const raw = init?.body ?? given?.body;
   if (typeof raw === "string" || raw instanceof Uint8Array) body = raw;
+  else if (limits.streams && raw instanceof ReadableStream) body = Readable.fromWeb(raw);
   else if (raw) {
     // Forms, blobs and streams: let the platform serialise them and name their type.
     const whole = new Response(raw);
@@ -204,7 +220,17 @@ async function toResponse(
     body.pipe(bound);
     return locate(new Response(Readable.toWeb(bound) as ReadableStream<Uint8Array>, init), hop.url, redirected);
   }
+  if (limits.streams && !isSmall(headers)) {
+    const bounded = Readable.toWeb(Readable.from(boundedChunks(body, limits.maxBytes), { objectMode: false }));
+    return locate(new Response(bounded as ReadableStream<Uint8Array>, init), hop.url, redirected);
+  }
   return locate(new Response(await readAll(body, limits.maxBytes), init), hop.url, redirected);
+}
+
+/** Bodies that say they are small, and need no decoding, come faster whole than as a stream. */
+function isSmall(headers: Headers): boolean {
+  const length = headers.get("content-length");
+  return length !== null && Number(length) <= SMALL && headers.get("content-encoding") === null;
 }
 
 /** `url` and `redirected` are read-only on a Response one makes; callers resolve relative links against them. */

@@ -7,7 +7,7 @@ import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv"
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import type { JsonObject, Log } from "../../adapters/contract.ts";
+import { isAssetHandle, type JsonObject, type Log } from "../../adapters/contract.ts";
 
 export interface Schemas {
   /** Undefined where the value fits, else one sentence a model can act on. */
@@ -15,6 +15,7 @@ export interface Schemas {
 }
 
 const CACHED = 4096;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const OPTIONS: Options = { strict: false, allErrors: true, validateFormats: true, addUsedSchema: false, logger: false };
 const DIALECTS: readonly [RegExp, "draft-07" | "2019-09" | "2020-12"][] = [
   [/draft-0[67]/, "draft-07"],
@@ -25,7 +26,11 @@ const DIALECTS: readonly [RegExp, "draft-07" | "2019-09" | "2020-12"][] = [
 /** Makes the validators of this process. Errors: none; schemas that cannot be compiled are reported to `log`. */
 export function createSchemas(log: Log): Schemas {
   const engines = { "draft-07": new Ajv(OPTIONS), "2019-09": new Ajv2019(OPTIONS), "2020-12": new Ajv2020(OPTIONS) };
-  for (const engine of Object.values(engines)) addFormats.default(engine);
+  for (const engine of Object.values(engines)) {
+    addFormats.default(engine);
+    // The handle of a kept file stands where base64 is wanted, and becomes it when the call is sent.
+    engine.addFormat("byte", { type: "string", validate: (text: string) => isAssetHandle(text) || BASE64.test(text) });
+  }
   const compiled = new Map<string, ValidateFunction | null>();
 
   function validator(hash: string, schema: JsonObject): ValidateFunction | null {

@@ -22,6 +22,8 @@ import type { Schemas } from "./arguments.ts";
 import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 import { type DurableParts, durable } from "./durable.ts";
+import { inlineFiles } from "./inline-files.ts";
+import { keepLarge } from "./keep-large.ts";
 import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
 import { authorizationRequired, deliver, failure, failureOf, forLegacy } from "./results.ts";
@@ -170,8 +172,9 @@ async function run(
   const reach = call.reach(entry);
   const assets = gateway.assets.of(assetOwner(call.caller), connection.id);
   try {
+    const sent = await inlineFiles(args, entry.tool.definition.inputSchema, assets);
     const outcome = await gateway.sessions.use(connection, call.caller.principal.key, (session) =>
-      session.callTool(entry.action, args, {
+      session.callTool(entry.action, sent, {
         ...reach,
         assets,
         ...limits(gateway, reach),
@@ -182,7 +185,8 @@ async function run(
       await close("ok", "input_required");
       return outcome;
     }
-    const delivered = deliver(outcome.result, entry, call.caller.toolset.transparent, gateway.schemas);
+    const result = await keepLarge(outcome.result, { entry, assets, caller: call.caller, log: gateway.log });
+    const delivered = deliver(result, entry, call.caller.toolset.transparent, gateway.schemas);
     await close(delivered["isError"] === true ? "tool_error" : "ok");
     return asResult(call.caller.era === "legacy" ? forLegacy(delivered) : delivered);
   } catch (error) {

@@ -1,9 +1,10 @@
 /** What becomes of an upstream's answer before it reaches the caller (design section 4, step 9). */
-import { type JsonObject, UpstreamError, UpstreamRpcError } from "../../adapters/contract.ts";
+import { isAssetHandle, type JsonObject, UpstreamError, UpstreamRpcError } from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
 import type { Schemas } from "./arguments.ts";
 import type { AuthorizationNeed } from "./authorization.ts";
+import { isKept, KEPT_STRUCTURE } from "./keep-large.ts";
 import type { ToolEntry } from "./toolset.ts";
 import { publicUri } from "./uris.ts";
 
@@ -78,13 +79,14 @@ export function deliver(result: JsonObject, entry: ToolEntry, transparent: boole
   const meta = keptMeta(rest["_meta"], transparent);
   const warnings: string[] = [];
   const { outputSchema } = entry.tool.definition;
-  if (outputSchema && rest["isError"] !== true && !transparent) {
+  if (outputSchema && rest["isError"] !== true && !transparent && !isKept(rest)) {
     const problem =
       rest["structuredContent"] === undefined
         ? "there is no structuredContent"
         : schemas.problem(`${entry.tool.hash}:output`, outputSchema, rest["structuredContent"]);
     if (problem) warnings.push(`The result does not fit the tool's output schema: ${problem}`);
   }
+  if (isKept(rest)) warnings.push(KEPT_STRUCTURE);
   if (warnings.length > 0) meta[WARNINGS] = warnings;
   const { _meta, ...plain } = rest;
   if (!transparent && Array.isArray(plain["content"]))
@@ -95,7 +97,7 @@ export function deliver(result: JsonObject, entry: ToolEntry, transparent: boole
 /** Links and embedded resources carry the address under which this caller can read them, where it can. */
 function publicBlock(block: unknown, { connection }: ToolEntry): unknown {
   if (!isObject(block)) return block;
-  if (block["type"] === "resource_link" && readable(connection, block["uri"])) {
+  if (block["type"] === "resource_link" && !isAssetHandle(block["uri"]) && readable(connection, block["uri"])) {
     return { ...block, uri: publicUri(connection.slug, String(block["uri"])) };
   }
   const { resource } = block;

@@ -78,6 +78,8 @@ function capabilitiesFor(caller: GatewayCaller): ServerCapabilities {
     tools: { listChanged: true },
     ...(upstream["prompts"] ? { prompts: { listChanged: true } } : {}),
     ...(upstream["resources"] ? { resources: { listChanged: true, subscribe: true } } : {}),
+    // Files that its tools answer with are read as resources.
+    ...(connection !== undefined && connection.type !== "mcp" ? { resources: { listChanged: true } } : {}),
     ...(upstream["completions"] ? { completions: {} } : {}),
     ...(upstream["logging"] ? { logging: {} } : {}),
   };

@@ -54,6 +54,7 @@ export function testContext(
     fetch: globalThis.fetch,
     namedFetch: globalThis.fetch,
     fileFetch: globalThis.fetch,
+    fetchStream: over.fetch ?? globalThis.fetch,
     clock: Date.now,
     signal: new AbortController().signal,
     memory: {

@@ -8,6 +8,7 @@ import { conduct } from "../asking/rounds.ts";
 import type { Face } from "../face.ts";
 import type { FixedCall } from "./index.ts";
 import { runPair } from "./pair.ts";
+import { namesAsset, runReadAsset } from "./read-asset.ts";
 
 /** Calls the named tool through the one pipeline; an unknown name is a result that says how to find one. */
 export async function runToolCaller(
@@ -22,6 +23,7 @@ export async function runToolCaller(
   }
   const { caller } = call;
   const args = parsed(given["arguments"]);
+  if (namesAsset(name)) return runReadAsset(face, caller, name, args);
   const pairs = pairingTarget(caller.toolset, name);
   if (pairs !== undefined) {
     if (door === "tool_write") return runPair(face, { caller, name, args, only: pairs });

@@ -2,8 +2,10 @@
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import type { JsonObject } from "../../../adapters/contract.ts";
 import type { ServedConnection } from "../../connections/types.ts";
+import { JackfieldError } from "../../errors.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { useItem } from "../../gateway/item.ts";
+import { type AssetPart, type AssetReading, parseAssetUri, readAsset } from "../../gateway/read-asset.ts";
 import type { Toolset } from "../../gateway/toolset.ts";
 import { matchesTemplate, parsePublicUri, publicTemplate, publicUri } from "../../gateway/uris.ts";
 import { conduct } from "../asking/rounds.ts";
@@ -29,6 +31,8 @@ export function serveResources(face: Face, server: Server, session: SessionView 
   server.setRequestHandler("resources/read", async (request, ctx) => {
     const caller = callerOf(ctx);
     const { uri } = request.params;
+    const kept = parseAssetUri(uri);
+    if (kept !== undefined) return { contents: [contentOf(uri, await readKept(face, caller, uri, kept))] };
     const { connection, own } = findResource(caller.toolset, uri);
     const result = await conduct(
       face,
@@ -48,6 +52,29 @@ export function serveResources(face: Face, server: Server, session: SessionView 
     );
     return { contents: [], ...withPublicContents(result, caller, connection) };
   });
+}
+
+/** @throws ProtocolError -32602 with `data.uri` for a file that is not the caller's here, as for any resource */
+async function readKept(
+  face: Face,
+  caller: GatewayCaller,
+  uri: string,
+  kept: Omit<AssetReading, "door">,
+): Promise<AssetPart> {
+  try {
+    return await readAsset(face.gateway, caller, { ...kept, door: "resource" });
+  } catch (error) {
+    if (!(error instanceof JackfieldError) || !error.code.startsWith("asset_")) throw error;
+    const code = error.rpc ?? ProtocolErrorCode.InvalidParams;
+    throw new ProtocolError(code, error.message, { uri, code: error.code });
+  }
+}
+
+function contentOf(uri: string, { asset, bytes, text, offset, next }: AssetPart) {
+  const { size, digest } = asset;
+  const part = { size, sha256: digest, offset, length: bytes.length, ...(next === undefined ? {} : { next }) };
+  const common = { uri, mimeType: asset.type, _meta: { "jackfield/asset": part } };
+  return text === undefined ? { ...common, blob: bytes.toString("base64") } : { ...common, text };
 }
 
 /** Subscriptions: only a transparent endpoint offers them; modern callers use `subscriptions/listen` instead. */
