@@ -159,7 +159,7 @@ export interface Assets {
 }
 
 /** Whether a value of an argument is the handle of a kept file. */
-export function isAssetHandle(value: unknown): boolean {
+export function isAssetHandle(value: unknown): value is `asset://${string}` {
   return typeof value === "string" && /^asset:\/\/[A-Za-z0-9_-]{24}$/.test(value);
 }
 

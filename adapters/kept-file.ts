@@ -2,6 +2,9 @@
 import type { KeptAsset } from "./contract.ts";
 import { member } from "./network.ts";
 
+/** Bytes of an image or a sound that a model is shown inside a result. */
+export const MAX_SHOWN = 256 * 1024;
+
 /** How a model is told of a kept file, and what it can do with it. */
 export function keptFileWords({ name, type, size, digest, handle, expiresAt }: KeptAsset): string {
   return (

@@ -134,7 +134,7 @@ describe("a call to an upstream that goes wrong", () => {
 
 describe("a call to an upstream that sends too much", () => {
   for (const [manner, code, words] of [
-    ["huge-result", "result_too_large", /larger than the proxy passes on.*Ask for less/],
+    ["huge-result", undefined, /\n\[The first \d+ of \d{8} bytes\. The whole text is kept until /],
     ["endless-event", "upstream_died", /ended before its answer/],
   ] as const) {
     it(`${manner}: is cut off, and says so`, async () => {
@@ -145,8 +145,9 @@ describe("a call to an upstream that sends too much", () => {
       const client = await connect("v2-modern", product.url, await product.token());
       const gone = bad.left();
       const result = await client.callTool({ name: "reader__go", arguments: {} });
-      assert.deepEqual([result.isError, errorOf(result).code], [true, code]);
       assert.match(textOf(result), words);
+      assert.ok(JSON.stringify(result).length < 50_000);
+      if (code !== undefined) assert.deepEqual([result.isError, errorOf(result).code], [true, code]);
       await gone;
       assert.equal(bad.calls(), 1);
       await client.close();

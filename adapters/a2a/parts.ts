@@ -1,7 +1,7 @@
 /** Parts of an agent's messages and artifacts -> content blocks, and assets where they are large. */
 import type { Part } from "@a2a-js/sdk";
 import type { AdapterContext, CallContext, JsonObject } from "../contract.ts";
-import { MAX_BINARY } from "../http-request/answer.ts";
+import { MAX_SHOWN } from "../kept-file.ts";
 import { bounded } from "../mcp/failures.ts";
 
 /** Characters of text that a model gets; the whole of a longer one is kept as a file. */
@@ -43,7 +43,7 @@ export function createPartReader({ context, call }: PartReader): (parts: readonl
 
   const fileBlock = async (file: File): Promise<Block> => {
     const { bytes, name, type } = file;
-    if (bytes.length > MAX_BINARY) return keep(file);
+    if (bytes.length > MAX_SHOWN) return keep(file);
     const data = Buffer.from(bytes).toString("base64");
     if (/^image\//.test(type)) return { type: "image", data, mimeType: type };
     if (/^audio\//.test(type)) return { type: "audio", data, mimeType: type };

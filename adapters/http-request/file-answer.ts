@@ -1,11 +1,8 @@
 /** An answer that is a file: it is kept, and the model gets its handle. */
 import type { Assets, JsonObject, KeptAsset } from "../contract.ts";
-import { isAssetError, keptFileWords } from "../kept-file.ts";
+import { isAssetError, keptFileWords, MAX_SHOWN } from "../kept-file.ts";
 import { chain } from "../network.ts";
 import { mediaType } from "./answer-body.ts";
-
-/** Bytes of an image or a sound that a model is shown as well. */
-const MAX_SHOWN = 256 * 1024;
 
 export interface AnswerPlace {
   /** Where files of the answer are kept. */

@@ -20,7 +20,8 @@ export interface Sending {
   readonly plan: Pick<OperationPlan, "security" | "accept">;
   readonly schemes: Schemes;
   readonly request: BuiltRequest;
-  readonly assets: Pick<Assets, "read">;
+  /** Where files of the body are read; absent: it has none, and the answer is read at once and bounded. */
+  readonly assets?: Pick<Assets, "read">;
   readonly signal: AbortSignal;
 }
 
@@ -84,7 +85,7 @@ interface Init {
 
 async function follow(
   context: AdapterContext,
-  { request, signal }: Sending,
+  { request, assets, signal }: Sending,
   first: Init,
   credential: Credential | undefined,
 ): Promise<Sent> {
@@ -95,7 +96,8 @@ async function follow(
     const target = new URL(url);
     const headers = new Headers(init.headers);
     const carried = applyCredential(credential, { url: target, headers }, home) !== undefined;
-    const response = await context.fetchStream(target, {
+    const fetch = assets === undefined ? context.fetch : context.fetchStream;
+    const response = await fetch(target, {
       method: init.method,
       headers,
       signal,

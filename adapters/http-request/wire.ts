@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Assets, ReadableAsset } from "../contract.ts";
 import { type Body, formText, type Part } from "./body.ts";
+import { RequestRefused } from "./styles.ts";
 
 export interface WireBody {
   /** Undefined where there is none. A function makes a stream, a new one for each try. */
@@ -19,7 +20,7 @@ export interface WireBody {
 export async function wireBody(
   body: Body,
   contentType: string | undefined,
-  assets: Pick<Assets, "read">,
+  assets: Pick<Assets, "read"> = NO_FILES,
 ): Promise<WireBody> {
   switch (body.kind) {
     case "none":
@@ -47,6 +48,10 @@ export async function wireBody(
     }
   }
 }
+
+const NO_FILES: Pick<Assets, "read"> = {
+  read: () => Promise.reject(new RequestRefused("This call takes no kept files.")),
+};
 
 type Piece = Buffer | ReadableAsset;
 

@@ -3,13 +3,12 @@
  * embedded files, and long text, of which the beginning stays. Whatever the adapter, whatever the service.
  */
 import type { Assets, JsonObject, KeptAsset, Log } from "../../adapters/contract.ts";
-import { keptFileWords } from "../../adapters/kept-file.ts";
+import { keptFileWords, MAX_SHOWN } from "../../adapters/kept-file.ts";
 import { JackfieldError } from "../errors.ts";
 import type { GatewayCaller } from "./caller.ts";
 import type { ToolEntry } from "./toolset.ts";
 
-/** Decoded bytes of a picture or a sound, and of another file, that stay where they are. */
-const MAX_MEDIA = 256 * 1024;
+/** Decoded bytes of a file, other than a picture or a sound, that stay where they are. */
 const MAX_BLOB = 16 * 1024;
 /** Bytes of all text of a result, and of the beginning of one that is longer. */
 export const MAX_TEXT = 100_000;
@@ -74,7 +73,7 @@ async function smaller(block: JsonObject, room: Room, keeping: Keeping): Promise
     return [{ ...block, ...first }, ...others];
   }
   if ((type === "image" || type === "audio") && typeof data === "string") {
-    if (decodedSize(data) <= MAX_MEDIA) return [block];
+    if (decodedSize(data) <= MAX_SHOWN) return [block];
     return keptFile(Buffer.from(data, "base64"), { type: textOf(mimeType), name: type }, room, keeping);
   }
   if (type !== "resource" || !isObject(resource)) return [block];

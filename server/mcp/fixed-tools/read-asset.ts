@@ -1,14 +1,12 @@
 /** `tool_read` with the handle of a kept file in place of a tool's name: the rest of a long result, or a picture. */
 import { isAssetHandle, type JsonObject } from "../../../adapters/contract.ts";
+import { MAX_SHOWN } from "../../../adapters/kept-file.ts";
 import { JackfieldError } from "../../errors.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { MAX_TEXT, PREVIEW } from "../../gateway/keep-large.ts";
 import { readAsset } from "../../gateway/read-asset.ts";
 import { failure } from "../../gateway/results.ts";
 import type { Face } from "../face.ts";
-
-/** Bytes of a picture or a sound that a model is shown. */
-const MAX_MEDIA = 256 * 1024;
 
 /** Whether a name is a handle, which a tool's never is. */
 export function namesAsset(name: string): boolean {
@@ -43,7 +41,7 @@ export async function runReadAsset(
       return { content: [{ type: "text", text: `${text}\n${note}` }] };
     }
     const media = /^(image|audio)\//.exec(asset.type)?.[1];
-    if (media !== undefined && asset.size <= MAX_MEDIA) {
+    if (media !== undefined && asset.size <= MAX_SHOWN) {
       const whole = await readAsset(face.gateway, caller, { handle, door: "tool_read" });
       return { content: [{ type: media, data: whole.bytes.toString("base64"), mimeType: asset.type }] };
     }
