@@ -115,6 +115,11 @@ export async function follow(
   }
 }
 
+/** What is wrong now is wrong when asked again. */
+function isFinal(failure: unknown): boolean {
+  return isTaskGone(failure) || (failure instanceof UpstreamError && failure.code === "upstream_protocol");
+}
+
 function taskRequest({ taskId = "" }: Heard) {
   return { id: taskId, tenant: "", historyLength: undefined };
 }
@@ -160,7 +165,8 @@ async function stay(
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (options.signal.aborted || failures >= MAX_FAILURES || isTaskGone(failureOf(error))) throw error;
+      const failure = failureOf(error);
+      if (options.signal.aborted || failures >= MAX_FAILURES || isFinal(failure)) throw failure;
       context.log.debug({ reason: String(error) }, "the agent did not say how its task is");
     }
   };

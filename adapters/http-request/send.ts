@@ -14,7 +14,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Methods that are safe to send to whomever a redirect names (RFC 9110, 9.2.1). */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS"]);
 /** Headers that may go along to another origin; everything else may be, or name, a credential. */
-const HARMLESS = ["accept", "accept-language", "user-agent"];
+const HARMLESS = ["accept", "accept-language", "user-agent", "a2a-version"];
 
 export interface Sending {
   readonly plan: Pick<OperationPlan, "security" | "accept">;
