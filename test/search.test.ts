@@ -6,8 +6,10 @@ import { buildIndex } from "../server/search/index.ts";
 import { isOneEdit } from "../server/search/query.ts";
 import { rank } from "../server/search/rank.ts";
 import { cutText, firstSentence, signatureOf, trimSchema } from "../server/search/render.ts";
+import { rankTask } from "../server/search/task.ts";
 import { createThesaurus } from "../server/search/thesaurus.ts";
 import { splitWords, stem, tokenize } from "../server/search/tokenize.ts";
+import { sameDoing, verbClasses } from "../server/search/verbs.ts";
 import { CATALOGUE, type FixtureConnection, toDocument } from "./fixtures/search-toolset.ts";
 
 const documentsOf = (connections: readonly FixtureConnection[]) =>
@@ -27,9 +29,29 @@ describe("words", () => {
   });
   it("are stemmed, and stop words dropped", () => assert.deepEqual(tokenize("Listing the issues"), ["list", "issu"]));
   it("have related words both ways", () => {
-    const thesaurus = createThesaurus([["create", "add"]], { pr: "pull request" });
+    const thesaurus = createThesaurus({ groups: [["create", "add"]], acronyms: { pr: "pull request" } });
     assert.deepEqual(thesaurus.synonyms(stem("adding")), [stem("create")]);
     assert.deepEqual(thesaurus.acronym("pr"), [stem("pull"), stem("request")]);
+  });
+  it("have phrases that ask for something else than their words do, with a gap where one is", () => {
+    const thesaurus = createThesaurus(
+      { phrases: { "get rid of": "delete" } },
+      { phrases: { "let _ know": "send message" } },
+    );
+    assert.deepEqual(thesaurus.phrases(splitWords("How do I get rid of this?")), [
+      { words: ["get", "rid", "of"], terms: [stem("delete")] },
+    ]);
+    const [found] = thesaurus.phrases(splitWords("let the whole team know"));
+    assert.deepEqual(found?.terms, [stem("send"), stem("message")]);
+    assert.deepEqual(thesaurus.phrases(splitWords("let all of the people here know")), []);
+  });
+  it("say what is done: adding is not listing, and a noun is neither", () => {
+    const [adding, listing, nothing] = ["please add a row", "show rows", "quarterly numbers"].map((text) =>
+      verbClasses(text, 6),
+    );
+    assert.equal(sameDoing(adding!, verbClasses("create_row", 8)), true);
+    assert.equal(sameDoing(adding!, listing!), false);
+    assert.equal(sameDoing(adding!, nothing!), undefined);
   });
   it("one typing error apart are recognised", () => {
     assert.deepEqual(
@@ -75,6 +97,36 @@ describe("ranking", () => {
     assert.equal(first("make a folder"), "files-a__create_directory");
     assert.equal(first("show bills"), "billing__list_invoices");
     assert.equal(first("rescale on k8s"), "deploys__scaleDeployment");
+  });
+  it("knows what a phrase asks for", () => {
+    assert.equal(first("get rid of a message"), "mail__delete_message");
+    assert.equal(first("let the team know in the channel"), "chat__post_message");
+  });
+  it("prefers a tool that does the kind of thing that is asked for", () => {
+    const board: FixtureConnection = {
+      slug: "board",
+      label: "Board",
+      description: "",
+      aliases: [],
+      tools: ["get_notes", "post_note"].map((name) => ({
+        name,
+        description: "Notes on a card.",
+        inputSchema: {},
+        access: name === "get_notes" ? "read" : "write",
+      })),
+    };
+    assert.equal(names("add notes to a card", [board])[0], "board__post_note");
+    assert.equal(names("what notes are on a card", [board])[0], "board__get_notes");
+  });
+  it("knows what a well-known app is for though none of its tools says so", () => {
+    const app = (slug: string): FixtureConnection => ({
+      slug,
+      label: slug,
+      description: "",
+      aliases: [],
+      tools: [{ name: "search", description: "Searches.", inputSchema: {}, access: "read" }],
+    });
+    assert.deepEqual(names("find a homestay", [app("acme"), app("airbnb")])[0], "airbnb__search");
   });
   it("reads Japanese and Chinese", () => {
     assert.equal(first("社内文書を検索"), "kensaku__search_documents");
@@ -131,6 +183,46 @@ describe("ranking", () => {
     for (const text of ["", "the of and", "!!! ---", "\u0000", "__proto__ constructor"]) {
       assert.doesNotThrow(() => rank(index, text));
     }
+  });
+});
+
+describe("steps of one task", () => {
+  const shop = (slug: string, tools: string[]): FixtureConnection => ({
+    slug,
+    label: slug,
+    description: "",
+    aliases: [],
+    tools: tools.map((name) => ({ name, description: "", inputSchema: {}, access: "read" })),
+  });
+  const task = (queries: string[], connections: readonly FixtureConnection[] = CATALOGUE) => {
+    const own = buildIndex(documentsOf(connections));
+    const { hits } = rankTask(own, queries, { admits: () => true, most: 10 });
+    return hits.map(({ hit, query }) => [query, own.documents[hit.document]!.name] as const);
+  };
+  it("take turns, and each says which one it serves", () => {
+    const found = task(["create an issue", "send a mail", "weather forecast"]);
+    assert.deepEqual(
+      found.slice(0, 3).map(([query]) => query),
+      [0, 1, 2],
+    );
+    assert.equal(found[0]![1], "tracker__create_issue");
+    assert.equal(found[2]![1], "weather__get_forecast");
+  });
+  it("lose no turn to a tool that another step found before", () => {
+    const found = task(["read a file", "read the file", "weather forecast"]);
+    assert.deepEqual(
+      found.slice(0, 3).map(([query]) => query),
+      [0, 1, 2],
+    );
+    assert.equal(new Set(found.map(([, name]) => name)).size, found.length);
+  });
+  it("tend to need the same connection", () => {
+    const both = [shop("kiosk", ["click_button"]), shop("robot", ["open_page", "click_button_robot"])];
+    assert.equal(task(["click button"], both)[0]![1], "kiosk__click_button");
+    assert.equal(
+      task(["click a button", "open page"], both).find(([query]) => query === 0)![1],
+      "robot__click_button_robot",
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 /** Whether the best hit of a query can be trusted: a wrong tool offered with certainty is worse than none. */
 
+import known from "./data/known-apps.json" with { type: "json" };
 import type { SearchIndex } from "./index.ts";
-import known from "./known-apps.json" with { type: "json" };
 import type { Ranking } from "./rank.ts";
 import { stem, tokenize } from "./tokenize.ts";
 

@@ -1,6 +1,7 @@
 /** A tool as search sees it: texts by field, tokenised once per definition and remembered. */
 import type { JsonObject } from "../../adapters/contract.ts";
-import { tokenize } from "./tokenize.ts";
+import apps from "./data/apps.json" with { type: "json" };
+import { splitWords, tokenize } from "./tokenize.ts";
 
 export interface SearchDocument {
   /** Public name. */
@@ -20,8 +21,11 @@ export interface SearchDocument {
   readonly schemaHash: string;
 }
 
-/** Fields and their weights (research: name 3, title 2, description 1, parameters .4, their descriptions .3). */
-export const FIELD_WEIGHTS = [3, 2, 1, 0.4, 0.3, 2, 0.5] as const;
+/**
+ * Fields and their weights: action, title, description, names of parameters, their descriptions; of the connection its
+ * names, its description, and what is known of an app of that name.
+ */
+export const FIELD_WEIGHTS = [3, 2, 1, 0.4, 0.3, 2, 0.5, 0.4] as const;
 export const FIELDS = FIELD_WEIGHTS.length;
 /** The fields of the tool itself; the rest are its connection's. */
 const OWN_FIELDS = 5;
@@ -32,6 +36,9 @@ export interface Terms {
   readonly tf: Uint16Array;
   readonly lengths: readonly number[];
 }
+
+/** What well-known apps are for, by name: a connection called "gmail" is about mail though none of its tools says so. */
+const KINDS: ReadonlyMap<string, string> = new Map(Object.entries(apps));
 
 const remembered = new Map<string, Terms>();
 const MAX_REMEMBERED = 100_000;
@@ -58,7 +65,8 @@ export function ownTerms(document: SearchDocument): Terms {
 /** Terms of a connection, shared by its tools. */
 export function connectionTerms(document: SearchDocument): Terms {
   const names = [document.connection, document.connectionLabel, ...document.aliases].join(" ");
-  return countTerms(OWN_FIELDS, [[...new Set(tokenize(names))], document.connectionDescription]);
+  const known = splitWords(names).flatMap((word) => tokenize(KINDS.get(word) ?? ""));
+  return countTerms(OWN_FIELDS, [[...new Set(tokenize(names))], document.connectionDescription, [...new Set(known)]]);
 }
 
 function countTerms(firstField: number, texts: readonly (string | readonly string[])[]): Terms {

@@ -23,7 +23,7 @@ export interface Query {
   readonly named: ReadonlyMap<string, number>;
 }
 
-export const QUERY_WEIGHTS = { synonym: 0.3, acronym: 0.7, typo: 0.7, joined: 0.7, value: 0.25 };
+export const QUERY_WEIGHTS = { synonym: 0.35, acronym: 0.7, typo: 0.7, joined: 0.7, value: 0.25, idiom: 0.5 };
 const MIN_TYPO_LENGTH = 5;
 
 /** Words of connection names that say nothing about which one is meant. */
@@ -92,7 +92,37 @@ export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesau
       weight: share * (own?.idf ?? index.maxIdf),
     });
   });
+  addPhrases(index, text, words, thesaurus);
   return { text, words, named: namedConnections(index, terms) };
+}
+
+/**
+ * Adds what the phrases of a query ask for as words of their own. The words that make up a phrase then say less by
+ * themselves: "let the team know" is about a message, not about letting or knowing.
+ */
+function addPhrases(index: SearchIndex, text: string, words: QueryWord[], thesaurus: Thesaurus): void {
+  for (const { words: covered, terms } of thesaurus.phrases(splitWords(text))) {
+    const stems = new Set(covered.map(stem));
+    words.forEach((word, at) => {
+      if (stems.has(word.term)) words[at] = weakened(word, QUERY_WEIGHTS.idiom);
+    });
+    for (const term of terms) {
+      const alternatives = [{ term, weight: 1 }]
+        .concat(thesaurus.synonyms(term).map((other) => ({ term: other, weight: QUERY_WEIGHTS.synonym })))
+        .filter((alternative) => index.postings.has(alternative.term));
+      if (alternatives.length === 0) continue;
+      // No weight of its own: coverage is a share of what was written.
+      words.push({ word: covered.join(" "), term, alternatives, unknown: false, weight: 0 });
+    }
+  }
+}
+
+function weakened(word: QueryWord, share: number): QueryWord {
+  return {
+    ...word,
+    alternatives: word.alternatives.map(({ term, weight }) => ({ term, weight: weight * share })),
+    weight: word.weight * share,
+  };
 }
 
 /** Connections whose id, label or alias stands in the query as a run of words. */

@@ -1,7 +1,12 @@
-/** Ranks the tools of an index for one query. Deterministic: equal scores keep the order of the index. */
+/**
+ * Ranks the tools of an index for one query. Deterministic: equal scores keep the order of the index. What each part is
+ * worth is measured in docs/search.md.
+ */
+import { askedTerms, factsOf, nameCoverage } from "./action-facts.ts";
+import { EXACT_WHOLE, exactMatches } from "./exact.ts";
 import type { SearchIndex } from "./index.ts";
 import { analyseQuery, type Query } from "./query.ts";
-import { splitWords } from "./tokenize.ts";
+import { sameDoing, verbClasses } from "./verbs.ts";
 
 export interface Hit {
   /** Number of the document in the index. */
@@ -24,7 +29,7 @@ export interface Ranking {
   readonly hits: readonly Hit[];
 }
 
-/** What the parts of a score weigh; each was measured on its own. */
+/** What the parts of a score weigh. */
 export const RANK = {
   /** BM25 saturation. */
   k1: 1.2,
@@ -32,16 +37,27 @@ export const RANK = {
   named: 0.6,
   /** Share of a connection's evidence (the mean of its three best scores) that each of its tools gets. */
   connection: 0.5,
+  /** What a tool gains that does the kind of thing the query asks for, and loses that does another. */
+  verb: 0.15,
+  /** What a tool gains whose name holds nothing but what is asked for. */
+  name: 0.15,
   /** What a tool loses where the same action of another connection stands before it. */
   sibling: 0.5,
   /** Hits below this share of the best one are not shown. */
   tail: 0.2,
 };
 
-const EXACT_WHOLE = 2;
-const EXACT_PART = 1;
-/** Longest name in words that is looked for inside a query. */
-const MAX_RUN = 8;
+/** Words of a query among which its verb is looked for. */
+const QUERY_VERB_WORDS = 6;
+/** Candidates that are looked at closely; the rest are far behind them. */
+const CLOSE = 2000;
+
+/** The documents that a query reaches, with scores that connections may still lift. */
+export interface Scored {
+  readonly query: Query;
+  readonly exact: ReadonlyMap<number, number>;
+  readonly scores: ReadonlyMap<number, number>;
+}
 
 /** Ranks at most `most` hits; `admits` narrows to documents before anything is cut. */
 export function rank(
@@ -49,21 +65,39 @@ export function rank(
   text: string,
   options: { admits?: (document: number) => boolean; most?: number } = {},
 ): Ranking {
+  return order(index, score(index, text, options.admits ?? (() => true)), options.most ?? 100);
+}
+
+/** Scores every admitted document that shares something with the query. */
+export function score(index: SearchIndex, text: string, admits: (document: number) => boolean): Scored {
   const query = analyseQuery(index, text);
-  const most = options.most ?? 100;
   const exact = exactMatches(index, text);
   const base = scoreWords(index, query);
-  const candidates = admitted(base, exact, options.admits ?? (() => true));
+  const candidates = admitted(base, exact, admits);
   const scores = withConnections(index, query, candidates, base);
+  weighActions(index, query, text, scores);
+  return { query, exact, scores };
+}
+
+/** Orders what was scored; `lifts` raise the tools of connections by a share, by slug. */
+export function order(
+  index: SearchIndex,
+  { query, exact, scores: unlifted }: Scored,
+  most: number,
+  lifts: ReadonlyMap<string, number> = new Map(),
+): Ranking {
+  const scores = new Map(unlifted);
+  if (lifts.size > 0) {
+    for (const [at, value] of unlifted) scores.set(at, value * (1 + (lifts.get(index.documents[at]!.connection) ?? 0)));
+  }
   const compare = (a: number, b: number) =>
     (exact.get(b) ?? 0) - (exact.get(a) ?? 0) || scores.get(b)! - scores.get(a)! || a - b;
-  candidates.sort(compare);
-  const groups = collapse(index, candidates, scores, exact, most * 4);
+  const groups = collapse(index, [...scores.keys()].sort(compare), scores, exact, most * 4);
 
   // The same action of another connection comes after what is new, not beside its twin.
   const shown = new Set<string>();
   for (const { lead } of groups) {
-    const action = splitWords(index.documents[lead]!.action).join(" ");
+    const action = factsOf(index.documents[lead]!).words;
     if (shown.has(action) && !exact.has(lead)) scores.set(lead, scores.get(lead)! * (1 - RANK.sibling));
     shown.add(action);
   }
@@ -73,13 +107,13 @@ export function rank(
   const hits = groups.slice(0, most).map(({ lead, alsoIn }): Hit => {
     const terms = index.termsOf(lead);
     const matched = query.words.filter((word) => word.alternatives.some(({ term }) => terms.has(term)));
-    const score = scores.get(lead)!;
+    const value = scores.get(lead)!;
     return {
       document: lead,
       // Saturating, so that it stays below 1 and keeps the order.
-      score: exact.get(lead) === EXACT_WHOLE ? 1 : score / (score + 0.3 * weight * (RANK.k1 + 1) || 1),
+      score: exact.get(lead) === EXACT_WHOLE ? 1 : value / (value + 0.3 * weight * (RANK.k1 + 1) || 1),
       exact: exact.has(lead),
-      matched: matched.map(({ word }) => word),
+      matched: [...new Set(matched.map(({ word }) => word))],
       coverage: weight > 0 ? matched.reduce((sum, word) => sum + word.weight, 0) / weight : 0,
       alsoIn,
     };
@@ -127,7 +161,10 @@ function admitted(
       if (base[at]! > top) top = base[at]!;
     }
   }
-  return found.filter((at) => exact.has(at) || base[at]! >= (top * RANK.tail) / 2);
+  const near = found.filter((at) => exact.has(at) || base[at]! >= (top * RANK.tail) / 2);
+  if (near.length <= CLOSE) return near;
+  const least = base[[...near].sort((a, b) => base[b]! - base[a]! || a - b)[CLOSE]!]!;
+  return near.filter((at) => exact.has(at) || base[at]! > least);
 }
 
 /** Adds what speaks for the whole connection: its best tools together, and its name in the query. */
@@ -147,7 +184,7 @@ function withConnections(
   const evidence = new Map<string, number>();
   for (const [connection, list] of byConnection) {
     const strongest = list.sort((a, b) => b - a).slice(0, 3);
-    evidence.set(connection, strongest.reduce((sum, score) => sum + score, 0) / 3);
+    evidence.set(connection, strongest.reduce((sum, value) => sum + value, 0) / 3);
   }
   return new Map(
     candidates.map((at) => {
@@ -156,6 +193,19 @@ function withConnections(
       return [at, (base[at]! + RANK.connection * evidence.get(connection)!) * lift];
     }),
   );
+}
+
+/** Weighs what each tool's own name says: whether it does what is asked, and how little else. */
+function weighActions(index: SearchIndex, query: Query, text: string, scores: Map<number, number>): void {
+  const doing = verbClasses(text, QUERY_VERB_WORDS);
+  const asked = askedTerms(query);
+  const idfOf = (term: string) => index.postings.get(term)?.idf ?? 0;
+  for (const [at, value] of scores) {
+    const facts = factsOf(index.documents[at]!);
+    const same = sameDoing(doing, facts.verbs);
+    const verb = same === undefined ? 1 : same ? 1 + RANK.verb : 1 - RANK.verb;
+    scores.set(at, value * verb * (1 + RANK.name * nameCoverage(facts, asked, idfOf)));
+  }
 }
 
 /** Folds identical tools of sibling connections into their best one and drops the tail. */
@@ -177,44 +227,4 @@ function collapse(
     else group.alsoIn.push(at);
   }
   return [...groups.values()];
-}
-
-/**
- * Documents whose name, action or title the query is, or holds as a run of at least two words. A model that knows the
- * name must get the tool, whatever its words weigh.
- */
-function exactMatches(index: SearchIndex, text: string): Map<number, number> {
-  const words = splitWords(text);
-  const names = namesOf(index);
-  const matches = new Map<number, number>();
-  for (let from = 0; from < words.length; from += 1) {
-    let run = words[from]!;
-    for (let length = 2; length <= MAX_RUN && from + length <= words.length; length += 1) {
-      run += words[from + length - 1]!;
-      for (const document of names.get(run) ?? []) matches.set(document, EXACT_PART);
-    }
-  }
-  for (const document of names.get(words.join("")) ?? []) matches.set(document, EXACT_WHOLE);
-  return matches;
-}
-
-const namesByIndex = new WeakMap<SearchIndex, Map<string, number[]>>();
-
-/** Documents by each of their names, without case and separators. */
-function namesOf(index: SearchIndex): Map<string, number[]> {
-  let names = namesByIndex.get(index);
-  if (names === undefined) {
-    names = new Map();
-    for (const [at, document] of index.documents.entries()) {
-      const own = [document.name, document.action, document.title ?? ""].map((name) => splitWords(name).join(""));
-      for (const name of new Set(own)) {
-        if (name === "") continue;
-        const list = names.get(name);
-        if (list === undefined) names.set(name, [at]);
-        else list.push(at);
-      }
-    }
-    namesByIndex.set(index, names);
-  }
-  return names;
 }

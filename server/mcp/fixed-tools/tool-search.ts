@@ -4,9 +4,10 @@
  */
 import type { JsonObject, ToolDefinition } from "../../../adapters/contract.ts";
 import { type AnswerTool, composeAnswer, type Detail } from "../../search/answer.ts";
-import { type Confidence, type Judgement, judge } from "../../search/confidence.ts";
+import type { Confidence, Judgement } from "../../search/confidence.ts";
 import type { SearchIndex } from "../../search/index.ts";
-import { type Hit, rank } from "../../search/rank.ts";
+import { rank } from "../../search/rank.ts";
+import { bestConfidence, rankTask, type TaskHit, type TaskRanking } from "../../search/task.ts";
 import { MAX_LIMIT, readArguments, readCursor, type SearchArguments, writeCursor } from "./search-arguments.ts";
 import {
   connectionEntry,
@@ -71,7 +72,6 @@ const SIGNATURES_BY_DEFAULT = 8;
 /** Bytes of the tools at default detail: about 450 tokens, and more for each further sub-query. */
 const TARGET_BYTES = 1800;
 const TARGET_BYTES_PER_QUERY = 350;
-const SHOWN_WHEN_UNSURE = 3;
 const RANKED = 100;
 
 /** Answers one call. Wrong arguments are a result with `isError`, said so that a model can correct itself. */
@@ -149,11 +149,6 @@ function answerOverview({ toolset }: SearchContext): SearchOutcome {
   return { result, activate: [] };
 }
 
-interface Candidate {
-  readonly hit: Hit;
-  readonly query: number;
-}
-
 function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, context: SearchContext): SearchOutcome {
   const { toolset } = context;
   const offset = args.cursor === undefined ? 0 : readCursor(args.cursor, args, toolset.revision);
@@ -168,10 +163,10 @@ function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, contex
     return searched(document.connection) && (args.access === undefined || document.access === args.access);
   };
   const listing = args.queries.length === 0;
-  const { candidates, judgements } = listing
-    ? { candidates: listAll(index, admits), judgements: [] }
-    : search(index, args.queries, admits);
-  const confidence: Confidence = candidates.length === 0 ? "none" : listing ? "high" : best(judgements);
+  const { hits: candidates, judgements }: TaskRanking = listing
+    ? { hits: listAll(index, admits), judgements: [] }
+    : rankTask(index, args.queries, { admits, most: RANKED });
+  const confidence: Confidence = candidates.length === 0 ? "none" : listing ? "high" : bestConfidence(judgements);
 
   const trouble = troubledConnections(toolset, (slug) => slugs.size === 0 || slugs.has(slug), args.queries);
   if (candidates.length === 0) {
@@ -210,39 +205,12 @@ function answerQueries(args: SearchArguments, slugs: ReadonlySet<string>, contex
   return { result, activate: activatable(trusted, context, args.activate) };
 }
 
-/** Ranks every sub-query and merges by turns, so that each step of a task gets its best tools. */
-function search(index: SearchIndex, queries: readonly string[], admits: (document: number) => boolean) {
-  const judgements: Judgement[] = [];
-  const lists = queries.map((query) => {
-    const ranking = rank(index, query, { admits, most: RANKED });
-    const judgement = judge(index, ranking);
-    judgements.push(judgement);
-    return judgement.confidence === "high" ? ranking.hits : ranking.hits.slice(0, SHOWN_WHEN_UNSURE);
-  });
-  const candidates: Candidate[] = [];
-  const taken = new Set<number>();
-  const longest = Math.max(0, ...lists.map((list) => list.length));
-  for (let at = 0; at < longest; at += 1) {
-    for (const [query, list] of lists.entries()) {
-      const hit = list[at];
-      if (hit === undefined || taken.has(hit.document)) continue;
-      taken.add(hit.document);
-      candidates.push({ hit, query });
-    }
-  }
-  return { candidates, judgements };
-}
-
-function listAll(index: SearchIndex, admits: (document: number) => boolean): Candidate[] {
+function listAll(index: SearchIndex, admits: (document: number) => boolean): TaskHit[] {
   return index.documents.flatMap((_, document) =>
     admits(document)
       ? [{ query: 0, hit: { document, score: 0, exact: false, matched: [], coverage: 0, alsoIn: [] } }]
       : [],
   );
-}
-
-function best(judgements: readonly Judgement[]): Confidence {
-  return judgements.some(({ confidence }) => confidence === "high") ? "high" : "low";
 }
 
 function detailAt({ detail, queries }: SearchArguments, listing: boolean, position: number): Detail {
