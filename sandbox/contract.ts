@@ -50,8 +50,8 @@ export interface CallBase {
   /** The value for `context.auth`, already shaped for the piece's generation; undefined where it has none. */
   readonly auth?: Json;
   /**
-   * Further values to take out of results, errors and logs. Every string inside `auth` is taken out anyway, so this is
-   * for a credential that stands among the props.
+   * Values to take out of results, errors and logs, those shorter than 6 characters excepted. Absent: every string
+   * inside `auth`, which may take out a region or a user name too.
    */
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;

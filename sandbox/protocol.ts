@@ -127,13 +127,13 @@ export type FromWorker =
       readonly type: "done";
       readonly call: number;
       readonly outcome: CallOutcome;
-      /** Keys of the isolates that are open now. */
-      readonly isolates: readonly string[];
       /** The process is not to be used again. */
       readonly retire: boolean;
     }
-  /** The snapshot or code cache that was asked for; empty where there can be none. */
-  | { readonly type: "built"; readonly data: Uint8Array };
+  /** Keys of the isolates that are open now. */
+  | { readonly type: "isolates"; readonly keys: readonly string[] }
+  /** The snapshot or code cache that was asked for; empty where there can be none, with the reason. */
+  | { readonly type: "built"; readonly data: Uint8Array; readonly reason: string };
 
 const FAILURES: ReadonlySet<string> = new Set<FailureCode>([
   "worker_oom",
@@ -162,14 +162,18 @@ export function readFromWorker(given: unknown): FromWorker | undefined {
   switch (given["type"]) {
     case "ready":
       return { type: "ready" };
-    case "built":
-      return given["data"] instanceof Uint8Array ? { type: "built", data: given["data"] } : undefined;
+    case "built": {
+      const { data, reason } = given;
+      return data instanceof Uint8Array && isText(reason, MESSAGE_LENGTH) ? { type: "built", data, reason } : undefined;
+    }
     case "log":
       return readLog(given);
     case "request":
       return readRequest(given);
     case "done":
       return readDone(given);
+    case "isolates":
+      return readIsolates(given);
     default:
       return undefined;
   }
@@ -196,11 +200,17 @@ function readRequest(given: Record<string, unknown>): FromWorker | undefined {
 }
 
 function readDone(given: Record<string, unknown>): FromWorker | undefined {
-  const { call, isolates, retire } = given;
+  const { call, retire } = given;
   const outcome = readOutcome(given["outcome"]);
-  if (!isId(call) || outcome === undefined || typeof retire !== "boolean" || !Array.isArray(isolates)) return undefined;
-  if (isolates.length > 1024 || !isolates.every((key) => isText(key, 1024))) return undefined;
-  return { type: "done", call, outcome, isolates, retire };
+  if (!isId(call) || outcome === undefined || typeof retire !== "boolean") return undefined;
+  return { type: "done", call, outcome, retire };
+}
+
+function readIsolates(given: Record<string, unknown>): FromWorker | undefined {
+  const { keys } = given;
+  if (!Array.isArray(keys) || keys.length > 1024) return undefined;
+  const texts = keys.filter((key) => isText(key, 1024));
+  return texts.length === keys.length ? { type: "isolates", keys: texts } : undefined;
 }
 
 function readOutcome(given: unknown): CallOutcome | undefined {

@@ -119,7 +119,9 @@ function allowedOutside(path: string): readonly string[] | undefined {
   // What runs code of strangers is handed to an adapter; only its types are imported.
   if (path.startsWith("adapters/")) return ["adapters/", "sandbox/contract.ts"];
   // The worker runs foreign code: of the parent it knows only the messages.
-  if (path.startsWith("sandbox/worker")) return ["sandbox/protocol.ts", "sandbox/isolate.ts", "sandbox/runtime/"];
+  if (/^sandbox\/(?:worker|isolate)/u.test(path)) return ["sandbox/protocol.ts", "sandbox/isolate", "sandbox/runtime/"];
+  // What code inside sees knows nothing of who runs it.
+  if (path.startsWith("sandbox/runtime/")) return ["sandbox/runtime/"];
   if (path.startsWith("sandbox/")) return ["sandbox/"];
   if (path.startsWith("migrations/")) return ["server/store/", "migrations/"];
   return undefined;
