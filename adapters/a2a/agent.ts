@@ -121,5 +121,5 @@ async function extendedCard(
 }
 
 function asRead(card: AgentCard): ReadCard {
-  return { raw: {}, card };
+  return { raw: {}, shaped: {}, card };
 }

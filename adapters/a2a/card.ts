@@ -1,9 +1,9 @@
 /** Reads an agent card of either version, and picks how the agent is spoken to. */
 import { AgentCard, type AgentInterface } from "@a2a-js/sdk";
-import { DefaultAgentCardResolver } from "@a2a-js/sdk/client";
 import { type JsonObject, UpstreamError } from "../contract.ts";
-import { arrayOf, isObject, textOf } from "../http-request/json.ts";
+import { arrayOf, isObject } from "../http-request/json.ts";
 import { bounded, statusFailure, wordsOf } from "../mcp/failures.ts";
+import { modernShape } from "./card-shape.ts";
 import type { A2aConfig } from "./config.ts";
 
 const MAX_CARD = 1024 * 1024;
@@ -17,7 +17,9 @@ export const BINDINGS = { JSONRPC: "jsonrpc", "HTTP+JSON": "rest" } as const;
 export interface ReadCard {
   /** As it came. */
   readonly raw: JsonObject;
-  /** In the form of version 1.0, whatever it was written in. */
+  /** The same in the JSON of version 1.0. */
+  readonly shaped: JsonObject;
+  /** As the SDK holds it. */
   readonly card: AgentCard;
 }
 
@@ -43,31 +45,25 @@ export function readCard(text: string): ReadCard {
     throw unusable("is not JSON");
   }
   if (!isObject(raw)) throw unusable("is not a JSON object");
-  const card = normalized(raw);
+  const shaped = shapeOf(raw);
+  const card = AgentCard.fromJSON(shaped);
   if (card.name.trim() === "") throw unusable("has no name");
   if (card.skills.length > MAX_SKILLS) throw unusable(`has more than ${MAX_SKILLS} skills`);
   for (const { id } of card.skills) {
     if (id === "" || id.length > MAX_ID) throw unusable("has a skill without a usable id");
   }
-  return { raw, card };
+  return { raw, shaped, card };
 }
 
-function normalized(raw: JsonObject): AgentCard {
-  // What has interfaces in a list is of 1.0, also where it carries fields of 0.3 for old clients.
-  if (arrayOf(raw["supportedInterfaces"]).length > 0) return AgentCard.fromJSON(raw);
-  if (textOf(raw["url"]) === undefined) throw unusable("names no address of the agent");
+function shapeOf(raw: JsonObject): JsonObject {
   try {
-    const listed = { capabilities: {}, defaultInputModes: [], defaultOutputModes: [], skills: [] };
-    const card = new DefaultAgentCardResolver({ legacyCompat: { enabled: true } }).normalizeAgentCard({
-      ...listed,
-      ...raw,
-    });
-    // Once more through the codec: what is missing or of another type in a stranger's card becomes the default.
-    const { securitySchemes, securityRequirements } = card;
-    return { ...AgentCard.fromJSON(card), securitySchemes, securityRequirements };
+    const shaped = modernShape(raw);
+    if (arrayOf(shaped["supportedInterfaces"]).length > 0) return shaped;
   } catch (error) {
-    throw unusable(bounded(error instanceof Error ? error.message : String(error)));
+    if (error instanceof RangeError) throw unusable("is nested too deeply");
+    throw error;
   }
+  throw unusable("names no address of the agent");
 }
 
 /**

@@ -26,8 +26,8 @@ export const a2aAdapter: Adapter = {
       return fetch(input, { ...init, headers });
     };
     try {
-      const { raw } = await fetchCard(plain, readConfig(config), signal);
-      return signInPlaceOf(raw, wants);
+      const { shaped } = await fetchCard(plain, readConfig(config), signal);
+      return signInPlaceOf(shaped, wants);
     } catch (error) {
       throw failureOf(error);
     }

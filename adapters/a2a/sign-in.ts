@@ -1,4 +1,4 @@
-/** Where a card says that one signs in (OAuth 2.0 flows, OpenID Connect). Read from the card as it came. */
+/** Where a card, in the JSON of version 1.0, says that one signs in: OAuth 2.0 flows, OpenID Connect. */
 import type { JsonObject, SignInPlace } from "../contract.ts";
 import { isObject, objectOf, textOf } from "../http-request/json.ts";
 
@@ -10,15 +10,14 @@ export function signInPlaceOf(card: JsonObject, wants: "code" | "client"): SignI
     if (place !== undefined) return place;
   }
   for (const scheme of schemes) {
-    const url = textOf(objectOf(scheme["openIdConnectSecurityScheme"] ?? scheme)["openIdConnectUrl"]);
+    const url = textOf(objectOf(scheme["openIdConnectSecurityScheme"])["openIdConnectUrl"]);
     if (url !== undefined && url !== "") return { kind: "document", url, scopes: [] };
   }
   return undefined;
 }
 
 function oauthPlace(scheme: JsonObject, wants: "code" | "client"): SignInPlace | undefined {
-  // 1.0 wraps a scheme in a member named after its kind; 0.3 writes `type` beside its members.
-  const oauth = objectOf(scheme["oauth2SecurityScheme"] ?? (scheme["type"] === "oauth2" ? scheme : undefined));
+  const oauth = objectOf(scheme["oauth2SecurityScheme"]);
   const flow = objectOf(oauth["flows"])[wants === "code" ? "authorizationCode" : "clientCredentials"];
   const scopes = Object.keys(objectOf(objectOf(flow)["scopes"]));
   const document = textOf(oauth["oauth2MetadataUrl"]);
