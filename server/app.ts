@@ -231,6 +231,10 @@ export async function createApp(options: AppOptions): Promise<App> {
       changed: (personId) => oauth.personChanged(personId),
     },
     publicUrl: config.publicUrl,
+    publicOrigin: publicUrl,
+    jackfield: () => jackfield,
+    env,
+    egress,
     log,
     clock,
   });

@@ -111,6 +111,7 @@ export const ERRORS = {
   person_unknown: { status: 404, text: "There is no such person here." },
   last_admin: { status: 409, text: "An organization keeps at least one admin. Make somebody else an admin first." },
   invalid_people: { status: 422, text: "This cannot be saved like this." },
+  identity_taken: { status: 409, text: "This sign-in belongs to somebody else here." },
   username_taken: { status: 409, text: "Somebody has this username already." },
   link_ended: { status: 410, text: "This link has expired or was used." },
   busy: { status: 503, text: "Too many people sign in at this moment. Try again in a minute." },

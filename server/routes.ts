@@ -1,8 +1,13 @@
 /** The whole URL map on one screen. */
 import { join } from "node:path";
 import express, { type Express, type Request, type Response } from "express";
+import { endAccountSessions, showAccount, unlinkIdentity } from "./admin/account.ts";
+import { finishExternal, keepExternalAnswer, showExternalMetadata, startExternal } from "./admin/external-sign-in.ts";
 import { setFileHeaders } from "./admin/headers.ts";
 import { showHome } from "./admin/home.ts";
+import { showInvitation, takeInvitation } from "./admin/invite.ts";
+import { changeMember, endInvitation, sendInvitation, showMember, showMembers } from "./admin/members.ts";
+import { sendPassword, showPassword } from "./admin/password.ts";
 import { serveFailure, serveNotFound } from "./admin/problems.ts";
 import { sendSetup, showSetup } from "./admin/setup.ts";
 import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
@@ -54,6 +59,7 @@ export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, a
   mountApi(app, api.parts, api.routes);
   mountOAuth(app, site, oauth);
   mountPages(app, site);
+  mountPeople(app, site);
   mountSignIn(app, site, signIn);
 
   app.use(serveNotFound(site));
@@ -100,6 +106,43 @@ function mountPages(app: Express, site: Site): void {
   app.get("/setup/:secret", guard, (request, response) => showSetup(site, request, response));
   app.post("/setup/:secret", form, (request: Request, response: Response) => sendSetup(site, request, response));
 }
+
+/** People: how they come in through other servers and by invitation, their own pages, and those of their admins. */
+function mountPeople(app: Express, site: Site): void {
+  const { guard, checkForm } = site.pages;
+  const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 200 }), checkForm];
+  // Posted by another site: it carries no token of ours, and decides nothing before the browser came back with GET.
+  const answer = [guard, express.urlencoded({ extended: false, limit: "512kb", parameterLimit: 20 })];
+  const get = (path: string, page: SitePage): void => {
+    app.get(path, guard, (request, response) => page(site, request, response));
+  };
+  const post = (path: string, page: SitePage, before = form): void => {
+    app.post(path, before, (request: Request, response: Response) => page(site, request, response));
+  };
+
+  post("/sign-in/with/:provider", startExternal);
+  get("/sign-in/with/:provider/callback", finishExternal);
+  post("/sign-in/with/:provider/callback", keepExternalAnswer, answer);
+  get("/sign-in/with/:provider/metadata", showExternalMetadata);
+  get("/invite/:secret", showInvitation);
+  post("/invite/:secret", takeInvitation);
+
+  get("/account", showAccount);
+  post("/account/sessions", endAccountSessions);
+  post("/account/identities", unlinkIdentity);
+  get("/account/password", showPassword);
+  post("/account/password", sendPassword);
+
+  for (const members of ["/members", "/o/:organization/members"]) {
+    get(members, showMembers);
+    post(members, sendInvitation);
+    post(`${members}/invitations/end`, endInvitation);
+    get(`${members}/:person`, showMember);
+    post(`${members}/:person`, changeMember);
+  }
+}
+
+type SitePage = (site: Site, request: Request, response: Response) => Promise<void> | void;
 
 /** Signing in to connections. */
 function mountSignIn(app: Express, { pages }: Site, signIn: SignInFlow["routes"]): void {

@@ -158,7 +158,7 @@ test("every type of connection and method of authentication is accepted, and sai
   const { connections, errors, notes } = load(
     context,
     {
-      "jackfield.yml": `${STDIO}pieces: [slack]\nsignIn: { github: {} }\n`,
+      "jackfield.yml": `${STDIO}pieces: [slack]\n`,
       "connections/command.yml": connection(
         "type: mcp",
         "command: [npx, some-server]",

@@ -2,12 +2,25 @@
 import { join } from "node:path";
 import { Eta } from "eta";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { FIRST_ORGANIZATION } from "../connections/files.ts";
 import { type Origins, refusedHost } from "../mcp/origins.ts";
 import { CSRF_FIELD, type Csrf } from "../people/csrf.ts";
 import type { SignedIn, WebSessions } from "../people/web-sessions.ts";
+import type { OrganizationRow } from "../store/models/organizations.ts";
 import { setPageHeaders } from "./headers.ts";
 
-export type View = "consent" | "home" | "message" | "setup" | "sign-in" | "sign-out";
+export type View =
+  | "account"
+  | "consent"
+  | "home"
+  | "invite"
+  | "member"
+  | "members"
+  | "message"
+  | "password"
+  | "setup"
+  | "sign-in"
+  | "sign-out";
 
 export interface Page {
   /** Of the views, one file each in `views/`. */
@@ -117,6 +130,11 @@ export function createPages({ sessions, csrf, origins }: PagesOptions): Pages {
       });
     },
   };
+}
+
+/** How people read an organization; the first one is made without a name of its own. */
+export function organizationLabel(row: Pick<OrganizationRow, "slug" | "name"> | null): string {
+  return row === null || row.name === FIRST_ORGANIZATION ? "this server" : row.name;
 }
 
 /** The text of a form's field; empty where it was not sent, the first where it was sent twice. */

@@ -3,30 +3,18 @@ import type { Request, Response } from "express";
 import { JackfieldError } from "../errors.ts";
 import type { Audit } from "../observe/audit.ts";
 import type { OneTimeLink } from "../people/one-time-links.ts";
-import { passwordProblem } from "../people/password.ts";
-import { hasAdmin, nameProblem, type Person, plainUsername, usernameProblem } from "../people/people.ts";
+import { hasAdmin, type Person } from "../people/people.ts";
 import { resetPassword, type SetupParts, setUpAdmin } from "../people/setup.ts";
 import { prepareSignInRecord } from "../people/sign-in-audit.ts";
 import type { WebSessions } from "../people/web-sessions.ts";
 import { setPageHeaders } from "./headers.ts";
 import { fieldOf, type Pages } from "./pages.ts";
+import { type FieldProblem, type FilledPerson, filledOf, personProblems, problemData } from "./person-form.ts";
 
 export interface SetupPageParts extends SetupParts {
   pages: Pages;
   sessions: WebSessions;
   audit: Audit;
-}
-
-type Field = "name" | "username" | "password";
-
-interface Filled {
-  name: string;
-  username: string;
-}
-
-interface Problem {
-  field: Field;
-  text: string;
 }
 
 /** Shows the form. Mail scanners and previews open links: looking uses nothing up. */
@@ -41,14 +29,9 @@ export async function sendSetup(parts: SetupPageParts, request: Request, respons
   const link = await linkOf(parts, request);
   if (link === undefined) return linkEnded(parts, response);
   const reset = link.kind === "reset";
-  const filled = reset
-    ? await filledFor(parts, link)
-    : {
-        name: fieldOf(request.body, "name").normalize("NFC").trim(),
-        username: plainUsername(fieldOf(request.body, "username")),
-      };
+  const filled = reset ? await filledFor(parts, link) : filledOf(request);
   const password = fieldOf(request.body, "password");
-  const problems = problemsOf(filled, password, reset);
+  const problems = personProblems(filled, password, !reset);
   if (problems.length > 0) return renderForm(parts, request, response, link, filled, problems);
   let person: Person;
   try {
@@ -79,18 +62,9 @@ async function linkOf({ store, links }: SetupPageParts, request: Request): Promi
   return link;
 }
 
-async function filledFor({ store }: SetupPageParts, link: OneTimeLink): Promise<Filled> {
+async function filledFor({ store }: SetupPageParts, link: OneTimeLink): Promise<FilledPerson> {
   const person = link.personId === null ? null : await store.models.people.findByPk(link.personId);
   return { name: person?.name ?? "", username: person?.username ?? "" };
-}
-
-function problemsOf(filled: Filled, password: string, reset: boolean): Problem[] {
-  const found: [Field, string | undefined][] = [
-    ["name", reset ? undefined : nameProblem(filled.name)],
-    ["username", reset ? undefined : usernameProblem(filled.username)],
-    ["password", passwordProblem(password, filled)],
-  ];
-  return found.flatMap(([field, text]) => (text === undefined ? [] : [{ field, text }]));
 }
 
 function renderForm(
@@ -98,8 +72,8 @@ function renderForm(
   request: Request,
   response: Response,
   link: OneTimeLink,
-  filled: Filled,
-  problems: readonly Problem[],
+  filled: FilledPerson,
+  problems: readonly FieldProblem[],
 ): void {
   const reset = link.kind === "reset";
   const heading = reset ? "Choose a new password" : "Set up Jackfield";
@@ -109,11 +83,14 @@ function renderForm(
     status: problems.length === 0 ? 200 : 422,
     data: {
       ...filled,
+      ...problemData(problems),
       heading,
-      reset,
+      intro: reset
+        ? `for ${filled.username}. You are signed out everywhere else.`
+        : `You become the first admin of ${request.get("host")}.`,
+      asksWho: !reset,
+      button: reset ? "Save the password" : "Create the admin",
       csrf: pages.csrfToken(request, response),
-      problems,
-      problemOf: Object.fromEntries(problems.map(({ field, text }) => [field, text])),
     },
   });
 }
@@ -122,7 +99,7 @@ function linkEnded({ pages }: SetupPageParts, response: Response): void {
   pages.renderMessage(response, {
     status: 410,
     title: "This link does not work any more",
-    text: "It was used, it is older than a day, or an admin exists already. The operator can make a new one on the server: people setup-link for the first admin, people reset-link for a forgotten password.",
+    text: "It was used, it is older than a day, or an admin exists already. An admin can make a new one for a forgotten password; the operator makes one on the server: people setup-link for the first admin, people reset-link for a password.",
     action: { label: "Go to sign-in", href: "/sign-in" },
   });
 }

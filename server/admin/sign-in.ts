@@ -1,5 +1,6 @@
 /** `/sign-in`: username and password. */
 import type { Request, Response } from "express";
+import type { Providers } from "../people/providers/providers.ts";
 import type { SignIn } from "../people/sign-in.ts";
 import type { WebSessions } from "../people/web-sessions.ts";
 import { setPageHeaders } from "./headers.ts";
@@ -9,6 +10,7 @@ import { ownPath } from "./return-to.ts";
 export interface SignInPageParts {
   pages: Pages;
   signIn: SignIn;
+  providers: Providers;
   sessions: WebSessions;
   /** Whether anybody could sign in: before the first setup nobody can. */
   anybody(): Promise<boolean>;
@@ -17,7 +19,9 @@ export interface SignInPageParts {
 /** Shows the form, or goes on where the browser is signed in already. */
 export async function showSignIn(parts: SignInPageParts, request: Request, response: Response): Promise<void> {
   const returnTo = ownPath(request.query["returnTo"]);
-  if ((await parts.pages.personOf(request)) !== undefined) return goTo(response, returnTo);
+  // Some things need a sign-in of the last minutes.
+  if (request.query["again"] === undefined && (await parts.pages.personOf(request)) !== undefined)
+    return goTo(response, returnTo);
   await renderForm(parts, request, response, { returnTo });
 }
 
@@ -43,7 +47,7 @@ export async function sendSignIn(parts: SignInPageParts, request: Request, respo
 }
 
 async function renderForm(
-  { pages, anybody }: SignInPageParts,
+  { pages, anybody, providers }: SignInPageParts,
   request: Request,
   response: Response,
   { status = 200, ...shown }: { returnTo: string; username?: string; problem?: string; status?: number },
@@ -55,7 +59,14 @@ async function renderForm(
     status,
     // After it a connection's sign-in may go on at another site.
     forms: "away",
-    data: { username: "", problem: undefined, ...shown, csrf, anybody: await anybody() },
+    data: {
+      username: "",
+      problem: undefined,
+      ...shown,
+      csrf,
+      anybody: await anybody(),
+      providers: providers.list().map(({ file, label }) => ({ id: file.id, label })),
+    },
   });
 }
 

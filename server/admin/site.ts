@@ -4,9 +4,12 @@ import type { Origins } from "../mcp/origins.ts";
 import type { Audit } from "../observe/audit.ts";
 import { type Cookies, createCookies } from "../people/cookies.ts";
 import { type Csrf, createCsrf } from "../people/csrf.ts";
+import { createExternalAttempts, type ExternalAttempts } from "../people/external-attempts.ts";
+import { createExternalSignIn, type ExternalSignIn } from "../people/external-sign-in.ts";
 import type { OtherAccess } from "../people/members.ts";
 import { openPeople, type People } from "../people/open-people.ts";
 import { createPasswords, type Passwords } from "../people/password.ts";
+import { createProviders, type Providers, type ProvidersOptions } from "../people/providers/providers.ts";
 import { createSignIn, type SignIn } from "../people/sign-in.ts";
 import { noteEndedSession } from "../people/sign-in-audit.ts";
 import { createWebSessions, type WebSessions } from "../people/web-sessions.ts";
@@ -22,6 +25,14 @@ export interface Site extends People {
   readonly sessions: WebSessions;
   readonly signIn: SignIn;
   readonly passwords: Passwords;
+  readonly providers: Providers;
+  readonly attempts: ExternalAttempts;
+  readonly external: ExternalSignIn;
+  readonly limiter: Limiter;
+  /** Origin under which browsers reach the server, once it listens. */
+  readonly publicOrigin: () => string;
+  /** Has every process look at a person's tokens anew. */
+  readonly changed: (personId: string) => Promise<void>;
   readonly store: Store;
   readonly audit: Audit;
   readonly clock: () => number;
@@ -30,7 +41,7 @@ export interface Site extends People {
   anybody(): Promise<boolean>;
 }
 
-export interface SiteOptions {
+export interface SiteOptions extends Pick<ProvidersOptions, "jackfield" | "env" | "egress"> {
   store: Store;
   keyring: Keyring;
   limiter: Limiter;
@@ -40,6 +51,8 @@ export interface SiteOptions {
   otherAccess: OtherAccess;
   /** Origin under which browsers reach the server; undefined: the address it listens at, over plain http. */
   publicUrl: string | undefined;
+  /** The same once we listen. */
+  publicOrigin: () => string;
   log: Log;
   /** Milliseconds since the epoch. */
   clock: () => number;
@@ -56,13 +69,22 @@ export function createSite(options: SiteOptions): Site {
   });
   const csrf = createCsrf({ keyring, cookies, publicUrl });
   const passwords = createPasswords();
+  const { jackfield, env, egress, publicOrigin } = options;
+  const people = openPeople({ store, audit, sessions, passwords, other: options.otherAccess, clock });
+  const changed = (personId: string) => options.otherAccess.changed(personId);
   return {
+    ...people,
+    providers: createProviders({ jackfield, env, egress, publicUrl: publicOrigin, clock }),
+    attempts: createExternalAttempts({ store, keyring, clock }),
+    external: createExternalSignIn({ ...people, store, audit, changed, clock }),
+    limiter,
+    publicOrigin,
+    changed,
     cookies,
     csrf,
     pages: createPages({ sessions, csrf, origins }),
     sessions,
     signIn: createSignIn({ store, passwords, limiter, audit, log }),
-    ...openPeople({ store, audit, sessions, passwords, other: options.otherAccess, clock }),
     passwords,
     store,
     audit,

@@ -4,12 +4,14 @@ import { upstreamTaskAad } from "../gateway/task-desk.ts";
 import { clientAad } from "../oauth/clients.ts";
 import { artifactAad } from "../oauth/storage.ts";
 import { auditKeyAad } from "../observe/audit-keys.ts";
+import { externalSignInAad } from "../people/external-attempts.ts";
 import { accountAad } from "../signin/accounts.ts";
 import { attemptAad } from "../signin/attempts.ts";
 import { registrationAad } from "../signin/registration.ts";
 import { TICKET_AAD } from "../signin/ticket.ts";
 import type { AccountRow } from "../store/models/accounts.ts";
 import type { AuditKeyRow } from "../store/models/audit-keys.ts";
+import type { ExternalSignInRow } from "../store/models/external-sign-ins.ts";
 import type { OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
 import type { OAuthClientRow } from "../store/models/oauth-clients.ts";
 import type { OAuthRegistrationRow } from "../store/models/oauth-registrations.ts";
@@ -27,6 +29,8 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   sealedColumn<OAuthClientRow>((models) => models.oauthClients, "sealedSecret", clientAad),
   sealedColumn<OAuthArtifactRow>((models) => models.oauthArtifacts, "sealedPayload", artifactAad),
   sealedColumn<SignInAttemptRow>((models) => models.signInAttempts, "sealedFlow", attemptAad),
+  sealedColumn<ExternalSignInRow>((models) => models.externalSignIns, "sealedSession", externalSignInAad),
+  sealedColumn<ExternalSignInRow>((models) => models.externalSignIns, "sealedResponse", externalSignInAad),
   sealedColumn<UpstreamTaskRow>((models) => models.upstreamTasks, "sealedState", upstreamTaskAad),
   sealedColumn<SignInAttemptRow>(
     (models) => models.signInAttempts,

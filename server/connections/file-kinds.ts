@@ -1,5 +1,5 @@
 /** The four kinds of configuration files, each read, checked and explained. */
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import type { z } from "zod";
 import type { PolicyEntry } from "../access/policy.ts";
 import { ALWAYS_SET } from "./environment.ts";
@@ -22,7 +22,7 @@ export const NO_JACKFIELD: JackfieldFile = jackfieldFile.parse({ version: 1 });
 export function readJackfield(reading: Reading): JackfieldFile {
   const read = readNamed(reading, reading.root, "jackfield", jackfieldFile);
   if (read === undefined) return NO_JACKFIELD;
-  for (const key of ["pieces", "signIn"] as const) {
+  for (const key of ["pieces"] as const) {
     if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
   }
   for (const [id, app] of Object.entries(read.value.oauthApps)) {
@@ -32,7 +32,30 @@ export function readJackfield(reading: Reading): JackfieldFile {
       reading.missing.push(read.yaml.problem(["oauthApps", id, key], `Missing ${name}`));
     }
   }
-  return read.value;
+  return { ...read.value, signIn: readSignIn(reading, read.yaml, read.value.signIn) };
+}
+
+/** Puts certificates in place of the files that hold them, and names the variables that are missing. */
+function readSignIn(reading: Reading, yaml: YamlFile, providers: JackfieldFile["signIn"]): JackfieldFile["signIn"] {
+  return providers.map((provider, index) => {
+    const at = ["signIn", String(index)];
+    for (const [key, value] of Object.entries(provider)) {
+      const names = key === "clientSecret" || key === "signingKey" ? [String(value)] : envReferences(String(value));
+      for (const name of names) {
+        if ((reading.env[name] ?? "") === "") reading.missing.push(yaml.problem([...at, key], `Missing ${name}`));
+      }
+    }
+    if (provider.type !== "saml") return provider;
+    const certificate = [provider.certificate].flat().map((text) => {
+      if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+      const path = resolve(reading.root, text);
+      const inside = !relative(reading.root, path).startsWith("..");
+      if (inside && isFile(path)) return readText(path);
+      reading.errors.push(yaml.problem([...at, "certificate"], `${text} is no file of the configuration`));
+      return "";
+    });
+    return { ...provider, certificate };
+  });
 }
 
 export function readEnvironmentFile(

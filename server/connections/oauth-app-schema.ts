@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 /** Name of the variable in `${env:NAME}`. */
-const variable = z
+export const variable = z
   .string()
   .regex(/^\$\{env:[A-Za-z_][A-Za-z0-9_]*\}$/, "must name an environment variable, as $" + "{env:NAME}")
   .transform((reference) => reference.slice("${env:".length, -1));

@@ -8,6 +8,7 @@ import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
 import { httpEndpoints } from "./api-schema.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 import { oauthApps, scopeList } from "./oauth-app-schema.ts";
+import { signInProviders } from "./sign-in-schema.ts";
 
 /** The error of a pattern in words, or undefined where it can be read. */
 function patternProblem(pattern: string, read: (pattern: string) => unknown): string | undefined {
@@ -322,7 +323,7 @@ export const jackfieldFile = z.strictObject({
     .string()
     .refine((value) => URL.canParse(value) && isDocumentUrl(new URL(value)), "must be an https URL with a path")
     .optional(),
-  signIn: z.record(z.string(), json).optional(),
+  signIn: signInProviders.default([]),
 });
 
 export type ConnectionFile = z.infer<typeof connectionFile>["connection"];

@@ -1,5 +1,4 @@
 /** How often strangers may ask the authorization server for something. */
-import ipaddr from "ipaddr.js";
 import type { Limit, Limiter } from "../shared-state/contract.ts";
 
 const MINUTE = 60_000;
@@ -32,12 +31,4 @@ export function createRequestLimits(limiter: Limiter): RequestLimits {
       return allowed ? 0 : Math.max(1, retryAfterMs);
     },
   };
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: whoever has one of its addresses has them all. */
-export function networkOf(address: string | undefined): string {
-  if (address === undefined || !ipaddr.isValid(address)) return "unknown";
-  const parsed = ipaddr.process(address);
-  if (parsed.kind() === "ipv4") return parsed.toString();
-  return `${parsed.toByteArray().slice(0, 8).join(".")}/64`;
 }

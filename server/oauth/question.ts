@@ -3,8 +3,7 @@ import type { Request, Response } from "express";
 import type Provider from "oidc-provider";
 import { type ClientMetadata, errors } from "oidc-provider";
 import { mayUseEndpoint } from "../access/principals.ts";
-import type { Pages } from "../admin/pages.ts";
-import { FIRST_ORGANIZATION } from "../connections/files.ts";
+import { organizationLabel, type Pages } from "../admin/pages.ts";
 import type { ServedEndpoint } from "../connections/types.ts";
 import { parseScopes, SCOPES, type Scope } from "../people/principal.ts";
 import type { SignedIn } from "../people/web-sessions.ts";
@@ -76,7 +75,7 @@ export async function questionOf(
     client: await describeClient(parts, client.metadata()),
     signedIn,
     endpoint,
-    organization: nameOf(organization?.name ?? endpoint.organizationSlug),
+    organization: organizationLabel(organization),
     resource: parts.resources.urlOf(endpoint),
     redirectUri: text("redirect_uri"),
     scopes: SCOPES.filter((scope) => asked.has(scope)),
@@ -102,11 +101,6 @@ async function describeClient({ clients }: QuestionParts, metadata: ClientMetada
     document: row === undefined && clientId.startsWith("https://"),
     registeredAt: row?.createdAt,
   };
-}
-
-/** The first organization is made without a name of its own. */
-function nameOf(organization: string): string {
-  return organization === FIRST_ORGANIZATION ? "this server" : organization;
 }
 
 function ended({ pages }: QuestionParts, response: Response): undefined {

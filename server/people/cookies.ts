@@ -1,8 +1,11 @@
 /** The cookies of the pages: their names, how they are read and how they are written. */
 import type { IncomingMessage } from "node:http";
 
-/** What each cookie is for; `upstream` marks the browser that signs in to a connection. */
-export type CookieKind = "session" | "visitor" | "upstream";
+/**
+ * What each cookie is for; `upstream` marks the browser that signs in to a connection, `external` the one that signs in
+ * here through another server.
+ */
+export type CookieKind = "session" | "visitor" | "upstream" | "external";
 
 export interface Cookies {
   /** The value that a request carries; undefined where it carries none or one of another form. */

@@ -51,8 +51,15 @@ export interface Invitations {
     link: OneTimeLink,
     person: { readonly username: string; readonly name: string; readonly password: string },
   ): Promise<Person>;
-  /** Makes a person without a password, whom another server signs in. Throws `link_ended`, `username_taken`. */
-  acceptAsStranger(link: OneTimeLink, person: Pick<Person, "username" | "name" | "email">): Promise<Person>;
+  /**
+   * Makes a person without a password, whom another server signs in. Throws `link_ended`, `username_taken`.
+   * @param also what has to be done with it, or not at all
+   */
+  acceptAsStranger(
+    link: OneTimeLink,
+    person: Pick<Person, "username" | "name" | "email">,
+    also: (person: Person, transaction: Transaction) => Promise<void>,
+  ): Promise<Person>;
   /** The removed person that it is for comes back, with a new password. Throws `link_ended`, `busy`. */
   acceptReturning(link: OneTimeLink, password: string): Promise<Person>;
   /** A person who has just proved who they are joins, or comes back. Throws `link_ended`. */
@@ -185,11 +192,15 @@ export function createInvitations(options: InvitationsOptions): Invitations {
       return accept(link, (transaction) => createPerson(store, made, { now: new Date(clock()), transaction }));
     },
 
-    async acceptAsStranger(link, person) {
+    async acceptAsStranger(link, person, also) {
       if (link.personId !== null) throw new JackfieldError("link_ended");
       const { organizationId, role } = link;
-      const made = { ...person, passwordHash: null, organizationId, role };
-      return accept(link, (transaction) => createPerson(store, made, { now: new Date(clock()), transaction }));
+      const values = { ...person, passwordHash: null, organizationId, role };
+      return accept(link, async (transaction) => {
+        const made = await createPerson(store, values, { now: new Date(clock()), transaction });
+        await also(made, transaction);
+        return made;
+      });
     },
 
     async acceptReturning(link, password) {

@@ -50,3 +50,8 @@ export async function findOrganization(store: Store, slug: string): Promise<Orga
   const row = await store.models.organizations.findOne({ where: { slug } });
   return row?.get({ plain: true });
 }
+
+/** Its id; undefined where there is none. */
+export async function organizationIdOf(store: Store, slug: string): Promise<string | undefined> {
+  return (await findOrganization(store, slug))?.id;
+}

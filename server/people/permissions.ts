@@ -43,7 +43,7 @@ export const OPERATOR: Actor = Object.freeze({
   kind: "operator",
   issuer: OPERATOR_ISSUER,
   subject: "cli",
-  name: "operator",
+  name: "The operator",
   may: () => true,
 });
 

@@ -1,11 +1,11 @@
 /** Signing in with a username and a password, and what keeps strangers from trying them all. */
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import ipaddr from "ipaddr.js";
 import type { Log } from "../../adapters/contract.ts";
 import type { Audit } from "../observe/audit.ts";
 import type { Limiter } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
+import { networkOf } from "./network.ts";
 import type { Passwords } from "./password.ts";
 import { type Person, plainUsername, withoutHash } from "./people.ts";
 import { prepareSignInRecord } from "./sign-in-audit.ts";
@@ -98,12 +98,4 @@ export function createSignIn({ store, passwords, limiter, audit, log, wait = del
 function pauseAfter(wrong: number): number {
   if (wrong < PER_ACCOUNT) return 0;
   return Math.min(FIRST_DELAY_MS * 2 ** (wrong - PER_ACCOUNT), LONGEST_DELAY_MS);
-}
-
-/** An IPv4 address, or the /64 of an IPv6 one: whoever has one of its addresses has them all. */
-function networkOf(address: string | undefined): string {
-  if (address === undefined || !ipaddr.isValid(address)) return "unknown";
-  const parsed = ipaddr.process(address);
-  if (parsed.kind() === "ipv4") return parsed.toString();
-  return `${parsed.toByteArray().slice(0, 8).join(".")}/64`;
 }
