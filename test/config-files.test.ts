@@ -221,7 +221,7 @@ test("every type of connection and method of authentication is accepted, and sai
     const told = notes.some((note) => note.startsWith(`${join("connections", slug)}.yml:3: connection.type:`));
     assert.ok(told, `nothing is said about ${slug}: ${notes.join("; ")}`);
   }
-  for (const key of ["pieces", "signIn"]) assert.ok(notes.some((note) => note.includes(` ${key}: `)));
+  for (const key of ["pieces"]) assert.ok(notes.some((note) => note.includes(` ${key}: `)));
 });
 
 test("what is wrong with an API's document or endpoints is told where it stands", (context) => {
