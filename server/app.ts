@@ -9,6 +9,7 @@ import { apiRoutes } from "./api/list.ts";
 import type { ApiParts } from "./api/parts.ts";
 import { openAssets } from "./assets/open.ts";
 import { type Config, publicOrigin } from "./config.ts";
+import { assetLimits, storageChoice } from "./connections/asset-schema.ts";
 import type { Authoring } from "./connections/authoring.ts";
 import { createCatalogue } from "./connections/catalogue.ts";
 import { FILES } from "./connections/edits.ts";
@@ -261,7 +262,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     mayConnect,
     bus: shared.bus,
   });
-  const assets = await openAssets({ store, dataDir: config.dataDir, locks: shared.locks, log, clock });
+  const assets = await openAssets({
+    choice: storageChoice(jackfield.assets),
+    limits: () => assetLimits(jackfield.assets),
+    store,
+    dataDir: config.dataDir,
+    fetch: egress.upstreamStream,
+    locks: shared.locks,
+    log,
+    clock,
+  });
   const tasks = createTaskDesks({ store, keyring, bus: shared.bus, publicUrl, log, clock });
   const gateway: Gateway = {
     tasks,

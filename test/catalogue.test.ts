@@ -214,7 +214,7 @@ test("a refresh that finds nothing new writes nothing that is served", async (co
   const rooms = await setUp(context, [tool("get_a")]);
   const before = rooms.connection("a");
   const result = await rooms.refresh("a");
-  assert.deepEqual(result, { ok: true, changed: false, added: 0, updated: 0, gone: 0 });
+  assert.deepEqual(result, { ok: true, changed: false, tools: { added: [], updated: [], gone: [] } });
   assert.equal(rooms.connection("a"), before);
 });
 
@@ -286,14 +286,14 @@ test("the hash covers name, texts, schemas and annotations, whatever the order o
   assert.equal(new Set([base, ...others].map(definitionHash)).size, others.length + 1);
 });
 
-test("trust in annotations ends with the first import", () => {
+test("trust in annotations ends with the first import", async () => {
   const rules = { named: () => false, suggested: true, mode: "patterns", firstImport: true } as const;
-  const first = diffCatalogue("a", [], readListed([tool("x")]), rules);
+  const first = await diffCatalogue("a", [], await readListed([tool("x")]), rules);
   assert.deepEqual(
     first.added.map(({ state }) => state),
     ["approved"],
   );
-  const later = diffCatalogue("a", [], readListed([tool("x")]), { ...rules, firstImport: false });
+  const later = await diffCatalogue("a", [], await readListed([tool("x")]), { ...rules, firstImport: false });
   assert.deepEqual(
     later.added.map(({ state }) => state),
     ["pending"],

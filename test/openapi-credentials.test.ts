@@ -8,7 +8,7 @@ import {
   type Refusal,
   UpstreamError,
 } from "../adapters/contract.ts";
-import { parseRange } from "../server/config.ts";
+import { readConfig } from "../server/config.ts";
 import { createEgress } from "../server/egress/fetch.ts";
 import { textOf } from "./contract/adapter.ts";
 import { documentOf, openDocument } from "./fixtures/openapi-session.ts";
@@ -190,12 +190,15 @@ test("what changes something is not sent to another origin", async () => {
 });
 
 test("a redirect into the own network is blocked", async (context) => {
-  const egress = createEgress({ allow: parseRange("loopback") ?? [], closed: () => [] });
+  const { allowPrivateUpstreams: allow } = readConfig({ JACKFIELD_ALLOW_PRIVATE_UPSTREAMS: "loopback" });
+  const egress = createEgress({ allow, closed: () => [] });
   context.after(() => egress.close());
   answer = (_request, response) =>
     response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data" }).end();
   const call = await callWith(undefined, { over: { fetchStream: egress.upstreamStream } });
+  const before = service.requests.length;
   await assert.rejects(call("op"), (error) => error instanceof UpstreamError && error.code === "blocked_address");
+  assert.equal(service.requests.length, before + 1, "the service itself was reached");
 });
 
 test("a document that is read again cannot take the credential elsewhere", async (context) => {

@@ -6,6 +6,8 @@ import type { Source } from "./config.ts";
 import { MAX_DOCUMENT } from "./reader.ts";
 
 const FETCH_MS = 60_000;
+/** Bytes that are read at once. */
+const CHUNK = 1024 * 1024;
 
 /** @throws UpstreamError with words for the administrator */
 export async function documentBytes(context: AdapterContext, source: Source): Promise<Uint8Array> {
@@ -24,7 +26,14 @@ async function fileBytes(path: string): Promise<Uint8Array> {
     await using file = await open(path, "r");
     const { size } = await file.stat();
     if (size > MAX_DOCUMENT) throw unreadable(`The document is larger than ${MAX_DOCUMENT / 1024 / 1024} MiB.`);
-    return new Uint8Array(await file.readFile());
+    const bytes = new Uint8Array(size);
+    let at = 0;
+    while (at < size) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(CHUNK, size - at));
+      if (bytesRead === 0) break;
+      at += bytesRead;
+    }
+    return at === size ? bytes : bytes.slice(0, at);
   } catch (error) {
     if (error instanceof UpstreamError) throw error;
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;

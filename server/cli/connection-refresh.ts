@@ -13,6 +13,8 @@ interface Options {
   json?: boolean;
 }
 
+const MOST_NAMED = 20;
+
 export function addConnectionRefresh(parent: Command, io: CliIo): void {
   parent
     .command("refresh")
@@ -30,9 +32,14 @@ export function addConnectionRefresh(parent: Command, io: CliIo): void {
           throw new JackfieldError("upstream_unreachable", { text });
         }
         if (options.json) return;
-        const { changed, added, updated, gone } = result;
-        const counts = `${added} added, ${updated} updated, ${gone} gone`;
-        io.out(`${slug}: ${changed ? counts : "nothing changed"}.\n`);
+        const { added, updated, gone } = result.tools;
+        const counts = `${added.length} added, ${updated.length} updated, ${gone.length} gone`;
+        io.out(`${slug}: ${result.changed ? counts : "nothing changed"}.\n`);
+        const lists = { added, updated, gone };
+        for (const [what, names] of Object.entries(lists)) {
+          for (const name of names.slice(0, MOST_NAMED)) io.out(`  ${what}  ${name}\n`);
+          if (names.length > MOST_NAMED) io.out(`  ${what}  and ${names.length - MOST_NAMED} more\n`);
+        }
       }),
     );
 }

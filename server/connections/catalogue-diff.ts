@@ -1,5 +1,5 @@
 /**
- * Pure: what a freshly listed catalogue makes of the stored tools (design, section 7, Review).
+ * Without effects: what a freshly listed catalogue makes of the stored tools (design, section 7, Review).
  *
  * pending   new, and nothing that a person wrote covers it
  * approved  its definition is the one that was accepted
@@ -11,6 +11,7 @@ import { assignNames } from "../gateway/names.ts";
 import type { ToolRow } from "../store/models/tools.ts";
 import { cleanDefinition, type Finding } from "./clean-definition.ts";
 import { digestOf } from "./digest.ts";
+import { takeTurns } from "./turns.ts";
 
 export interface ListedTool {
   upstreamName: string;
@@ -19,10 +20,12 @@ export interface ListedTool {
   findings: Finding[];
 }
 
-export type KnownTool = Pick<
-  ToolRow,
-  "upstreamName" | "name" | "position" | "hash" | "reviewedHash" | "state" | "definition" | "reviewedDefinition"
->;
+/** A stored tool. */
+export interface KnownTool
+  extends Pick<ToolRow, "upstreamName" | "name" | "position" | "hash" | "reviewedHash" | "state"> {
+  /** The JSON of its definition. */
+  definitionText: string;
+}
 
 export interface ToolChange {
   upstreamName: string;
@@ -51,10 +54,12 @@ export interface ReviewRules {
   firstImport: boolean;
 }
 
-/** Cleans and hashes what an upstream listed; a name that comes twice counts once. */
-export function readListed(definitions: readonly ToolDefinition[]): ListedTool[] {
+/** Cleans and hashes what an upstream listed, a little at a time; a name that comes twice counts once. */
+export async function readListed(definitions: readonly ToolDefinition[]): Promise<ListedTool[]> {
   const listed = new Map<string, ListedTool>();
+  const turns = takeTurns();
   for (const raw of definitions) {
+    await turns.pass();
     if (typeof raw.name !== "string" || raw.name === "" || listed.has(raw.name)) continue;
     const { definition, findings } = cleanDefinition(raw);
     listed.set(raw.name, { upstreamName: raw.name, definition, hash: definitionHash(definition), findings });
@@ -68,12 +73,14 @@ export function definitionHash(definition: ToolDefinition): string {
   return digestOf({ name, title, description, inputSchema, outputSchema, annotations });
 }
 
-export function diffCatalogue(
+/** Works a little at a time, because there may be tens of thousands of tools. */
+export async function diffCatalogue(
   slug: string,
   known: readonly KnownTool[],
   listed: readonly ListedTool[],
   rules: ReviewRules,
-): CatalogueDiff {
+): Promise<CatalogueDiff> {
+  const turns = takeTurns();
   const rows = new Map(known.map((row) => [row.upstreamName, row]));
   const names = assignNames(
     slug,
@@ -82,6 +89,7 @@ export function diffCatalogue(
   );
   const diff: CatalogueDiff = { added: [], updated: [], gone: [] };
   for (const [position, tool] of listed.entries()) {
+    await turns.pass();
     const { upstreamName } = tool;
     const row = rows.get(upstreamName);
     const state = stateOf(row, tool, rules);
@@ -108,5 +116,7 @@ function stateOf(row: KnownTool | undefined, tool: ListedTool, rules: ReviewRule
 function isDifferent(row: KnownTool, change: ToolChange): boolean {
   if (row.state !== change.state || row.position !== change.position || row.hash !== change.listed.hash) return true;
   // What the hash leaves out (`_meta`, icons) is kept up to date without a review.
-  return digestOf(row.definition) !== digestOf(change.listed.definition);
+  const { definition } = change.listed;
+  const same = row.definitionText === JSON.stringify(definition);
+  return !same && digestOf(JSON.parse(row.definitionText)) !== digestOf(definition);
 }

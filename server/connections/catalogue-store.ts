@@ -2,9 +2,9 @@
 import { ulid } from "ulid";
 import type { CatalogueItem, Introduction, ToolDefinition } from "../../adapters/contract.ts";
 import { compileNames } from "../access/glob.ts";
-import { foldName } from "../gateway/names.ts";
 import type { Store } from "../store/database.ts";
-import { diffCatalogue, readListed, type ToolChange } from "./catalogue-diff.ts";
+import { readListed } from "./catalogue-diff.ts";
+import { type ChangedTools, storeTools } from "./catalogue-tools.ts";
 import { cleanDefinition } from "./clean-definition.ts";
 import { digestOf, sha256 } from "./digest.ts";
 import { introductionWords } from "./introduction-words.ts";
@@ -23,12 +23,13 @@ export interface ListedCatalogue {
 export interface StoredChange {
   /** Whether anything that is served may be different now. */
   changed: boolean;
-  added: number;
-  updated: number;
-  gone: number;
+  tools: ChangedTools;
 }
 
-/** Stores what was listed: one transaction, only rows that differ are written. */
+/**
+ * Stores what was listed; only rows that differ are written. Tools come first, in small steps; that they are complete
+ * is what the last step says.
+ */
 export async function storeCatalogue(
   store: Store,
   connection: ServedConnection,
@@ -36,39 +37,27 @@ export async function storeCatalogue(
   now: Date,
 ): Promise<StoredChange> {
   const connectionId = connection.id;
+  const { connectionStates } = store.models;
   await ensureState(store, connectionId);
-  return store.transaction(async (transaction) => {
-    const { connectionStates, tools } = store.models;
-    // Two processes that refresh at once write one after the other.
-    const state = await connectionStates.findByPk(connectionId, { transaction, lock: transaction.LOCK.UPDATE });
-    const known = await tools.findAll({ where: { connectionId }, transaction });
-    const rows = new Map(known.map((row) => [row.upstreamName, row]));
-    const { read, write, disable } = connection.access;
+  const { read, write, disable, suggested } = connection.access;
+  const before = await connectionStates.findByPk(connectionId, { attributes: ["catalogueAt"] });
+  const rules = {
     // A tool that its author hides by name was looked at as well; it needs no review, and stays hidden.
-    const named = compileNames([...read, ...write, ...disable]);
-    const diff = diffCatalogue(connection.slug, known, readListed(catalogue.tools), {
-      named,
-      suggested: connection.access.suggested,
-      mode: connection.review,
-      firstImport: state?.catalogueAt == null,
+    named: compileNames([...read, ...write, ...disable]),
+    suggested,
+    mode: connection.review,
+    firstImport: before?.catalogueAt == null,
+  };
+  const listed = await readListed(catalogue.tools);
+  const tools = await storeTools(store, { connectionId, slug: connection.slug }, listed, { rules, now });
+  return store.transaction(async (transaction) => {
+    const state = await connectionStates.findByPk(connectionId, {
+      attributes: { exclude: ["memory"] },
+      transaction,
+      lock: transaction.LOCK.UPDATE,
     });
-    await tools.bulkCreate(
-      diff.added.map((change) => ({
-        ...columns(change, now),
-        connectionId,
-        upstreamKey: sha256(change.upstreamName),
-        upstreamName: change.upstreamName,
-        name: change.name,
-        nameKey: foldName(change.name),
-        firstSeenAt: now,
-      })),
-      { transaction },
-    );
-    for (const change of diff.updated)
-      await rows.get(change.upstreamName)?.update(columns(change, now), { transaction });
-    for (const name of diff.gone) await rows.get(name)?.update({ state: "gone" }, { transaction });
     const itemsChanged = await storeItems(store, connectionId, catalogue, transaction);
-    const toolsChanged = diff.added.length + diff.updated.length + diff.gone.length > 0;
+    const toolsChanged = tools.added.length + tools.updated.length + tools.gone.length > 0;
     const introductionChanged = digestOf(state?.introduction) !== digestOf(catalogue.introduction);
     const first = state?.catalogueAt == null;
     const changed = toolsChanged || itemsChanged || introductionChanged || first || state.loadErrorCode !== null;
@@ -87,22 +76,8 @@ export async function storeCatalogue(
       },
       { where: { connectionId }, transaction },
     );
-    return { changed, added: diff.added.length, updated: diff.updated.length, gone: diff.gone.length };
+    return { changed, tools };
   });
-}
-
-/** The columns of a listed tool; the reviewed definition moves only where this very definition is accepted. */
-function columns({ listed, position, state, reviewed }: ToolChange, now: Date) {
-  const { definition, hash, findings } = listed;
-  return {
-    position,
-    definition,
-    hash,
-    state,
-    findings: findings.length > 0 ? findings : null,
-    lastSeenAt: now,
-    ...(reviewed ? { reviewedDefinition: definition, reviewedHash: hash, reviewedAt: now } : {}),
-  };
 }
 
 type Transaction = Parameters<Parameters<Store["transaction"]>[0]>[0];

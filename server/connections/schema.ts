@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
 import { httpEndpoints } from "./api-schema.ts";
+import { assets } from "./asset-schema.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 import { oauthApps, scopeList } from "./oauth-app-schema.ts";
 import { signInProviders } from "./sign-in-schema.ts";
@@ -304,11 +305,19 @@ const audit = z.strictObject({
     .default("365d"),
 });
 
+/** Without a store, files are in the data directory. */
+function inDirectory(given: unknown): unknown {
+  return typeof given === "object" && given !== null
+    ? { store: "directory", ...given }
+    : (given ?? { store: "directory" });
+}
+
 export const jackfieldFile = z.strictObject({
   version,
   audit: audit.prefault({}),
   oauth: oauth.prefault({}),
   vault: vault.default({ store: "sql" }),
+  assets: z.preprocess(inDirectory, assets),
   stdio: z.enum(["allow", "deny"]).default("deny"),
   pieces: z.array(json).optional(),
   oauthApps: oauthApps.default({}),

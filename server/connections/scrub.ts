@@ -6,9 +6,11 @@ import {
   type AdapterSession,
   type CallContext,
   type Log,
+  type ToolDefinition,
   UpstreamError,
   UpstreamRpcError,
 } from "../../adapters/contract.ts";
+import { takeTurns } from "./turns.ts";
 
 /** Shorter values would be found in texts that have nothing to do with them. */
 const SHORTEST = 8;
@@ -118,7 +120,15 @@ export function scrubbedSession(session: AdapterSession, scrubber: Scrubber): Ad
   const { subscribe, unsubscribe, setLogLevel, forget, onChange } = session;
   return {
     introduction: () => scrubber.value(session.introduction()),
-    listTools: () => clean(session.listTools()),
+    async listTools() {
+      const turns = takeTurns();
+      const tools: ToolDefinition[] = [];
+      for (const tool of await session.listTools().catch((error: unknown) => Promise.reject(scrubber.error(error)))) {
+        await turns.pass();
+        tools.push(scrubber.value(tool));
+      }
+      return tools;
+    },
     callTool: (action, args, call) => clean(session.callTool(action, args, heard(call))),
     check: () => clean(session.check()),
     close: () => session.close(),

@@ -1,11 +1,14 @@
 /** One connection as it is served: its configuration, and its stored catalogue as far as access admits it. */
 
+import { setImmediate } from "node:timers/promises";
+import { Op } from "sequelize";
 import type { CatalogueItem } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { compileAccess } from "../access/classes.ts";
 import { assignNames } from "../gateway/names.ts";
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
+import { takeTurns } from "./turns.ts";
 import type { ConnectionConfig, ConnectionServingState, ServedConnection, ServedTool } from "./types.ts";
 
 export interface ConnectionToServe {
@@ -18,6 +21,9 @@ export interface ConnectionToServe {
   credentialRevision: string | undefined;
   revision: string;
 }
+
+/** Stored tools that are read with one query. */
+const PAGE = 20;
 
 /** @throws GlobError where a stored pattern cannot be read (files are checked before they are stored) */
 export async function serveConnection(store: Store, of: ConnectionToServe): Promise<ServedConnection> {
@@ -74,14 +80,9 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     ...servingState(of, state),
     revision: of.revision,
   };
-  const rows = await store.models.tools.findAll({
-    where: { connectionId, state: ["approved", "changed"] },
-    order: [
-      ["position", "ASC"],
-      ["id", "ASC"],
-    ],
-  });
-  for (const row of rows) {
+  const turns = takeTurns();
+  for (const row of await storedTools(store, connectionId)) {
+    await turns.pass();
     const definition = row.reviewedDefinition;
     const hash = row.reviewedHash;
     if (definition === null || hash === null) continue;
@@ -101,6 +102,37 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     connection.tools.push(tool);
   }
   return connection;
+}
+
+/** Page by page: reading tens of thousands at once would stop everything else. In the upstream's order. */
+async function storedTools(store: Store, connectionId: string) {
+  const read = (after: string) =>
+    store.models.tools.findAll({
+      attributes: [
+        "id",
+        "upstreamKey",
+        "name",
+        "upstreamName",
+        "position",
+        "reviewedDefinition",
+        "reviewedHash",
+        "state",
+      ],
+      where: { connectionId, state: ["approved", "changed"], upstreamKey: { [Op.gt]: after } },
+      // The order of an index, so that no page sorts all the others.
+      order: [["upstreamKey", "ASC"]],
+      limit: PAGE,
+    });
+  const all: Awaited<ReturnType<typeof read>> = [];
+  for (let after = ""; ; ) {
+    const rows = await read(after);
+    all.push(...rows);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) break;
+    after = last.upstreamKey;
+    await setImmediate();
+  }
+  return all.sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
 }
 
 /** Why a connection that nobody has signed in to could not be read. */

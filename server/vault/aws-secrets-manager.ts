@@ -7,6 +7,7 @@
  */
 import type * as Aws from "@aws-sdk/client-secrets-manager";
 import { z } from "zod";
+import { awsRequestHandler } from "../egress/aws-handler.ts";
 import { JackfieldError } from "../errors.ts";
 import type { SecretStore } from "./contract.ts";
 import { secretAad } from "./reseal.ts";
@@ -43,7 +44,7 @@ export async function openAwsSecrets({ region, prefix, endpoint, fetch }: AwsOpt
   const client = new aws.SecretsManagerClient({
     ...(region === undefined ? {} : { region }),
     ...(endpoint === undefined ? {} : { endpoint }),
-    requestHandler: guardedHandler(fetch),
+    requestHandler: awsRequestHandler(fetch, TIMEOUT_MS),
   });
   const named = (owner: string) => `${prefix}${owner}`;
 
@@ -160,42 +161,6 @@ async function load(): Promise<typeof Aws> {
       cause,
     });
   }
-}
-
-/** What the SDK hands to its request handler. */
-interface SignedRequest {
-  readonly protocol: string;
-  readonly hostname: string;
-  readonly port?: number;
-  readonly path: string;
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body?: unknown;
-}
-
-/** The SDK's requests through our own way out. */
-function guardedHandler(fetch: typeof globalThis.fetch) {
-  return {
-    metadata: { handlerProtocol: "http/1.1" },
-    httpHandlerConfigs: () => ({}),
-    updateHttpClientConfig: () => undefined,
-    async handle({ protocol, hostname, port, path, method, headers, body }: SignedRequest) {
-      const response = await fetch(`${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}`, {
-        method,
-        headers,
-        ...(typeof body === "string" || body instanceof Uint8Array ? { body } : {}),
-        redirect: "error",
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      return {
-        response: {
-          statusCode: response.status,
-          headers: Object.fromEntries(response.headers),
-          body: new Uint8Array(await response.arrayBuffer()),
-        },
-      };
-    },
-  };
 }
 
 function isNamed(error: unknown, name: string): boolean {

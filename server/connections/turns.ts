@@ -1,0 +1,19 @@
+import { setImmediate } from "node:timers/promises";
+
+/** Work of this process that can wait between two of its steps. */
+export interface Turns {
+  /** Lets everything else that waits have its turn, where this work has had the process for a while. */
+  pass(): Promise<void>;
+}
+
+/** @param ms milliseconds that the work may have the process for */
+export function takeTurns(ms = 4): Turns {
+  let since = performance.now();
+  return {
+    async pass() {
+      if (performance.now() - since < ms) return;
+      await setImmediate();
+      since = performance.now();
+    },
+  };
+}
