@@ -160,6 +160,16 @@ test("who authenticated gets the skills of the extended card", async (t) => {
   assert.ok(!(await names({})).includes("secret-skill"));
   const credential = async () => ({ kind: "header", name: "X-Key", value: "k-123456789" }) as const;
   assert.ok((await names({ credential })).includes("secret-skill"));
+  const broken = await agentFor(t, {
+    schemes,
+    extended: (card) => card,
+    guard: (_request, response) => void response.status(500).send("Not today."),
+  });
+  const session = await opened(t, { card: broken.cardUrl }, { credential });
+  assert.ok(
+    (await session.listTools()).some(({ name }) => name === "talk"),
+    "what everybody is told is enough",
+  );
 });
 
 test("a signature is verified with the published key, in both versions, and shown", async (t) => {

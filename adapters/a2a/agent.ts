@@ -1,7 +1,7 @@
 /** One agent as its card describes it now, and the SDK's client that speaks to it. */
 import type { AgentCard, AgentInterface, AgentSkill } from "@a2a-js/sdk";
 import { type Client, ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
-import type { AdapterContext, Introduction } from "../contract.ts";
+import { type AdapterContext, type Introduction, UpstreamError, UpstreamRpcError } from "../contract.ts";
 import { bounded } from "../mcp/failures.ts";
 import { bindingOf, chooseInterface, fetchCard, type ReadCard, versionOf } from "./card.ts";
 import type { A2aConfig } from "./config.ts";
@@ -111,10 +111,12 @@ async function extendedCard(
   if (card.capabilities?.extendedAgentCard !== true || (await context.credential()) === undefined) return undefined;
   try {
     const extended = await client.getAgentCard({ signal });
-    return extended.name === "" ? undefined : extended;
+    // Where and how it is spoken to, and with which credential, is what everybody can read.
+    const { securitySchemes, capabilities } = card;
+    return extended.name === "" ? undefined : { ...extended, securitySchemes, capabilities };
   } catch (error) {
     const failure = failureOf(error);
-    if (!(failure instanceof Error) || "processed" in failure === false) throw failure;
+    if (!(failure instanceof UpstreamError || failure instanceof UpstreamRpcError)) throw failure;
     context.log.warn({ reason: failure.message }, "the agent's extended card could not be read");
     return undefined;
   }
