@@ -9,6 +9,37 @@ import { configDir } from "./fixtures/config-dir.ts";
 const STDIO = "version: 1\nstdio: allow\n";
 
 /** A connection file with these lines under `connection:`. */
+test("an agent's keys are read, and one whose tasks nobody could follow is noted", (context) => {
+  const { connections, errors, notes } = load(context, {
+    "connections/agent.yml": connection(
+      "type: a2a",
+      "card: https://agent.example/",
+      "url: https://inside.example/a2a",
+      "transport: rest",
+      "wait: 20",
+      "push: off",
+      "assertion: on",
+      "access: { write: { tools: [talk] } }",
+    ),
+    "connections/complete.yml": connection(
+      "type: a2a",
+      "card: https://agent.example/",
+      "access: { read: { tools: [task_*] }, write: { tools: [talk, task_cancel] } }",
+    ),
+    "connections/wrong.yml": connection("type: a2a", "card: https://agent.example/", "wait: 0"),
+  });
+  const keys = { card: "https://agent.example/", url: "https://inside.example/a2a", transport: "rest", wait: 20 };
+  assert.deepEqual(connections.find(({ slug }) => slug === "agent")?.config.adapter, {
+    ...keys,
+    push: "off",
+    assertion: "on",
+  });
+  const told = notes.filter((note) => note.includes("task_result"));
+  assert.equal(told.length, 1);
+  assert.match(String(told), /agent\.yml:10: connection\.access: does not name task_result/);
+  assert.match(errors.join(), /wrong\.yml:5: connection\.wait/);
+});
+
 function connection(...lines: string[]): string {
   return ["version: 1", "connection:", ...lines.map((line) => `  ${line}`), ""].join("\n");
 }
@@ -217,7 +248,7 @@ test("every type of connection and method of authentication is accepted, and sai
   assert.deepEqual(bySlug.get("slack")?.access.expose, ["send_message"]);
   assert.equal(bySlug.get("slack")?.access.preset, "approval-required");
   assert.equal(bySlug.get("command")?.access.suggested, true);
-  for (const slug of ["agent", "slack"]) {
+  for (const slug of ["slack"]) {
     const told = notes.some((note) => note.startsWith(`${join("connections", slug)}.yml:3: connection.type:`));
     assert.ok(told, `nothing is said about ${slug}: ${notes.join("; ")}`);
   }

@@ -1,6 +1,7 @@
 /** The four kinds of configuration files, each read, checked and explained. */
 import { dirname, join, relative, resolve } from "node:path";
 import type { z } from "zod";
+import { compileNames } from "../access/glob.ts";
 import type { PolicyEntry } from "../access/policy.ts";
 import { ALWAYS_SET } from "./environment.ts";
 import { envReferences, findSecrets } from "./file-secrets.ts";
@@ -147,8 +148,12 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
 
 function noteConnection(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const note = (path: string[], message: string) => reading.notes.push(yaml.problem(["connection", ...path], message));
-  if (connection.type === "a2a" || connection.type === "ap")
-    note(["type"], `connections of type ${connection.type} are accepted and not served yet`);
+  if (connection.type === "ap") note(["type"], "connections of type ap are accepted and not served yet");
+  if (connection.type === "a2a" && typeof connection.access === "object") {
+    const { read, write } = connection.access;
+    const named = compileNames([...(read?.tools ?? []), ...(write?.tools ?? [])]);
+    if (!named("task_result")) note(["access"], "does not name task_result, so nobody can follow a long task");
+  }
   if (connection.access === undefined) note([], "has no access, so none of its tools is served");
   if (connection.access === "suggested") {
     note(["access"], "suggested trusts what the service says about its own tools at first import");
