@@ -146,7 +146,8 @@ describe("the command line", () => {
   });
 
   it("prints an empty audit as no lines", async () => {
-    const { code, stdout } = await jackfield("audit", "tail", "--json");
+    const fresh = { ...env, JACKFIELD_DATA_DIR: join(folder, "unused") };
+    const { code, stdout } = await runToEnd(["audit", "tail", "--json"], fresh);
     assert.deepEqual({ code, stdout }, { code: 0, stdout: "" });
   });
 

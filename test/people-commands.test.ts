@@ -98,6 +98,49 @@ describe("how people come to an installation", () => {
     assert.equal((await later.post("/sign-in", { username: "dana", password: "nine distant orchards" })).status, 303);
   });
 
+  it("invites, changes, removes and recovers people beside the running server", async () => {
+    const { origin } = await serve();
+    const invited = await json("people", "invite", "--name", "Rae", "--group", "night", "--group", "day");
+    const visitor = createVisitor(origin);
+    const { pathname } = new URL(invited.url);
+    assert.match((await visitor.get(pathname)).text, /The operator invites you as a member/);
+    const fields = { how: "create", name: "Rae", username: "rae", password: "seven quiet harbours" };
+    assert.equal((await visitor.post(pathname, fields)).status, 303);
+    assert.deepEqual(
+      (await json("people", "groups", "rae", "late")).groups.map(({ name }: { name: string }) => name),
+      ["late"],
+    );
+    assert.deepEqual(await json("people", "role", "rae", "admin"), { username: "rae", role: "admin" });
+    assert.equal((await visitor.get("/members")).status, 200, "the server knows at once");
+    const [rae] = (await json("people", "list")).filter(({ username }: { username: string }) => username === "rae");
+    assert.deepEqual([rae.role, rae.groups, rae.hasPassword], ["admin", [{ name: "late", source: "" }], true]);
+    assert.equal((await json("people", "sessions", "rae")).length, 1);
+    assert.deepEqual((await json("people", "remove", "rae")).ended, { sessions: 1, grants: 0, tokens: 0, accounts: 0 });
+    assert.equal((await visitor.get("/account")).status, 303);
+    const refused = await runToEnd(["people", "remove", "dana"], env);
+    assert.match(refused.stderr, /^jackfield: An organization keeps at least one admin/);
+    const back = createVisitor(origin);
+    const recovered = new URL((await json("people", "recover", "rae")).url).pathname;
+    await back.get(recovered);
+    assert.equal((await back.post(recovered, { password: "nine distant orchards" })).status, 303);
+    assert.equal((await back.get("/members")).status, 200);
+    assert.match((await json("people", "recover")).url, /\/invite\//);
+    const { stdout } = await runToEnd(["audit", "tail", "--json"], env);
+    for (const rule of ["member_role_changed", "member_removed", "member_recovered"]) assert.ok(stdout.includes(rule));
+  });
+
+  it("a further organization comes with a link for its first admin", async () => {
+    const { origin } = await serve();
+    const made = await json("organization", "create", "branch", "--name", "The branch");
+    const visitor = createVisitor(origin);
+    const { pathname } = new URL(made.invitation.url);
+    assert.match((await visitor.get(pathname)).text, /Join The branch/);
+    const fields = { how: "create", name: "Bo", username: "bo", password: "seven quiet harbours" };
+    assert.equal((await visitor.post(pathname, fields)).status, 303);
+    assert.equal((await visitor.get("/o/branch/members")).status, 200);
+    assert.equal((await visitor.get("/members")).status, 404);
+  });
+
   it("on a terminal the first start shows the link, and no file holds it", async () => {
     const dataDir = join(folder, "second");
     let said = "";

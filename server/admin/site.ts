@@ -65,7 +65,7 @@ export function createSite(options: SiteOptions): Site {
     store,
     cookies,
     clock,
-    onEndedUsed: (session, request) => void noteEndedSession({ store, audit, log }, session, request.ip),
+    onEndedUsed: (session, request) => noteEndedSession({ store, audit, log }, session, request.ip),
   });
   const csrf = createCsrf({ keyring, cookies, publicUrl });
   const passwords = createPasswords();

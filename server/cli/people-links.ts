@@ -1,10 +1,11 @@
 /** `people setup-link` and `people reset-link`: links that an operator hands out when nobody can sign in. */
 
 import type { Command } from "commander";
-import { publicOrigin } from "../config.ts";
+import { type Config, publicOrigin } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
-import { createOneTimeLinks, type NewLink } from "../people/one-time-links.ts";
+import { createOneTimeLinks, linkPath, type NewLink } from "../people/one-time-links.ts";
 import { hasAdmin, plainUsername } from "../people/people.ts";
+import { OPERATOR } from "../people/permissions.ts";
 import { LINK_MS } from "../people/setup.ts";
 import type { CliIo } from "./io.ts";
 import { moment, printJson } from "./output.ts";
@@ -57,15 +58,24 @@ async function hand(
   io: CliIo,
   { store, config }: Workplace,
   link: Omit<NewLink, "forMs">,
-  { json = false }: Options,
+  options: Options,
 ): Promise<void> {
   const { secret, expiresAt } = await createOneTimeLinks({ store, clock: Date.now }).create({
     ...link,
+    createdBy: OPERATOR.name,
     forMs: LINK_MS,
   });
-  const url = setupUrl(publicOrigin(config), secret);
-  if (json) return printJson(io, { url, expiresAt });
-  io.out(`${url}\nIt works once, until ${moment(expiresAt)}. An earlier link of the kind has ended.\n`);
+  handLink(io, config, linkPath(link.kind, secret), expiresAt, options);
+}
+
+/** Prints where a one-time link leads, and until when. */
+export function handLink(io: CliIo, config: Config, path: string, expiresAt: Date, { json = false }: Options): void {
+  const url = new URL(path, publicOrigin(config)).href;
+  if (json) {
+    printJson(io, { url, expiresAt });
+    return;
+  }
+  io.out(`${url}\nIt works once, until ${moment(expiresAt)}.\n`);
   if (config.port === 0 && config.publicUrl === undefined) {
     io.out("The server chooses its port at its start: put the one it printed in place of 0.\n");
   }
@@ -73,5 +83,5 @@ async function hand(
 
 /** Where a one-time link leads. */
 export function setupUrl(origin: string, secret: string): string {
-  return new URL(`/setup/${secret}`, origin).href;
+  return new URL(linkPath("setup", secret), origin).href;
 }

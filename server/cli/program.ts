@@ -21,8 +21,11 @@ import type { CliIo } from "./io.ts";
 import { addMigrate } from "./migrate.ts";
 import { addOpenapiDryrun } from "./openapi-dryrun.ts";
 import { addOrganizationCreate } from "./organization-create.ts";
+import { addPeopleInvite } from "./people-invite.ts";
 import { addPeopleResetLink, addPeopleSetupLink } from "./people-links.ts";
 import { addPeopleList } from "./people-list.ts";
+import { addPeopleGroups, addPeopleRemove, addPeopleRole, addPeopleSessions } from "./people-members.ts";
+import { addPeopleRecover } from "./people-recover.ts";
 import { addServe } from "./serve.ts";
 import { addTokenCreate } from "./token-create.ts";
 import { addTokenList } from "./token-list.ts";
@@ -90,7 +93,19 @@ function build(io: CliIo): Command {
   addVaultRotate(program.command("vault").description("how stored secrets are sealed"), io);
   addOrganizationCreate(program.command("organization").description("tenants"), io);
   const people = program.command("people").description("who signs in to the pages");
-  for (const add of [addPeopleList, addPeopleSetupLink, addPeopleResetLink]) add(people, io);
+  for (const add of [
+    addPeopleList,
+    addPeopleInvite,
+    addPeopleRole,
+    addPeopleGroups,
+    addPeopleRemove,
+    addPeopleSessions,
+    addPeopleSetupLink,
+    addPeopleResetLink,
+    addPeopleRecover,
+  ]) {
+    add(people, io);
+  }
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
   addOpenapiDryrun(program.command("openapi").description("OpenAPI documents"), io);

@@ -72,7 +72,7 @@ export interface WebSessionsOptions {
   /** Milliseconds since the epoch. */
   clock: () => number;
   /** Told once for each session whose cookie came again after it had been ended: it may have been stolen. */
-  onEndedUsed?: (session: WebSession, request: BrowserRequest) => void;
+  onEndedUsed?: (session: WebSession, request: BrowserRequest) => Promise<void>;
 }
 
 /** Ended sessions whose use was told; more are forgotten and told again. */
@@ -83,11 +83,11 @@ export function createWebSessions({ store, cookies, clock, onEndedUsed }: WebSes
   const answered = new WeakMap<IncomingMessage, Promise<SignedIn | undefined>>();
   const told = new Set<string>();
 
-  function tellEnded(session: WebSession, request: BrowserRequest): void {
+  async function tellEnded(session: WebSession, request: BrowserRequest): Promise<void> {
     if (told.has(session.id)) return;
     if (told.size >= REMEMBERED) told.clear();
     told.add(session.id);
-    onEndedUsed?.(session, request);
+    await onEndedUsed?.(session, request);
   }
 
   async function find(request: BrowserRequest): Promise<SignedIn | undefined> {
@@ -96,7 +96,7 @@ export function createWebSessions({ store, cookies, clock, onEndedUsed }: WebSes
     const session = await webSessions.findOne({ where: { tokenHash: hashOf(token) } });
     const now = clock();
     if (session === null) return undefined;
-    if (session.endedAt !== null) tellEnded(withoutToken(session), request);
+    if (session.endedAt !== null) await tellEnded(withoutToken(session), request);
     if (isOver(session, now)) return undefined;
     const person = await people.findOne({ where: { id: session.personId, disabledAt: null } });
     if (person === null) return undefined;
