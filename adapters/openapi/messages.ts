@@ -1,6 +1,7 @@
 /** What the worker that reads documents and its parent say to each other. */
 import type { ToolDefinition } from "../contract.ts";
 import type { SchemePlan } from "../http-request/plan.ts";
+import type { SignInPlaces } from "./sign-in.ts";
 import type { ConvertOptions } from "./tool.ts";
 
 export interface ReadRequest {
@@ -28,6 +29,7 @@ export interface ReadSummary {
   /** Packed plans. */
   plans: string;
   schemes: Record<string, SchemePlan>;
+  signIn: SignInPlaces;
   /** Every origin that an operation is sent to, sorted. */
   origins: string[];
   operations: { method: string; path: string; action: string; operationId?: string }[];

@@ -6,6 +6,7 @@ import type { OpenApiDocument } from "./document.ts";
 import { actionNames, identityOf, type Named } from "./names.ts";
 import { References } from "./references.ts";
 import { schemesOf } from "./security-schemes.ts";
+import { type SignInPlaces, signInPlacesOf } from "./sign-in.ts";
 import { type ConvertedOperation, type ConvertOptions, ToolMaker } from "./tool.ts";
 import { clipped, cutAtSentence, plainText } from "./words.ts";
 
@@ -13,6 +14,7 @@ export interface ConvertedDocument {
   title: string;
   description: string;
   schemes: Record<string, SchemePlan>;
+  signIn: SignInPlaces;
   /** One at a time, in the document's order; to be read once. */
   operations: Iterable<ConvertedOperation>;
   /** Complete when all operations were read. */
@@ -43,6 +45,7 @@ export function convertDocument(document: OpenApiDocument, options: ConvertOptio
     title: clipped(String(info["title"] ?? ""), 200),
     description: cutAtSentence(plainText(String(info["description"] ?? "")), 2000),
     schemes,
+    signIn: signInPlacesOf(references, root, options.specUrl ?? options.baseUrl),
     operations: converted(maker, found, names),
     warnings: () => references.warnings,
   };

@@ -4,13 +4,17 @@ import { arrayOf, isObject, objectOf, textOf } from "../http-request/json.ts";
 import type { SchemePlan } from "../http-request/plan.ts";
 import type { References } from "./references.ts";
 
-/** Security schemes by name. */
-export function schemesOf(references: References, root: JsonObject): Record<string, SchemePlan> {
-  const declared = {
+/** Security schemes by name, as the document has them. */
+export function declaredSchemes(root: JsonObject): JsonObject {
+  return {
     ...objectOf(root["securityDefinitions"]),
     ...objectOf(objectOf(root["components"])["securitySchemes"]),
   };
-  const entries = Object.entries(declared).flatMap(([name, value]): [string, SchemePlan][] => {
+}
+
+/** Security schemes by name. */
+export function schemesOf(references: References, root: JsonObject): Record<string, SchemePlan> {
+  const entries = Object.entries(declaredSchemes(root)).flatMap(([name, value]): [string, SchemePlan][] => {
     const scheme = references.object(value);
     return scheme === undefined ? [] : [[name, schemeOf(scheme)]];
   });

@@ -9,8 +9,12 @@ const FETCH_MS = 60_000;
 /** Bytes that are read at once. */
 const CHUNK = 1024 * 1024;
 
+/** What reading it needs; nothing of it carries a credential. */
+export type SourceContext = Pick<AdapterContext, "fetch" | "hop" | "signal"> &
+  Partial<Pick<AdapterContext, "identity">>;
+
 /** @throws UpstreamError with words for the administrator */
-export async function documentBytes(context: AdapterContext, source: Source): Promise<Uint8Array> {
+export async function documentBytes(context: SourceContext, source: Source): Promise<Uint8Array> {
   switch (source.kind) {
     case "text":
       return new TextEncoder().encode(source.text);
@@ -42,10 +46,10 @@ async function fileBytes(path: string): Promise<Uint8Array> {
 }
 
 /** Without a credential: that is for the service, and the document may be anywhere. */
-async function fetchedBytes(context: AdapterContext, url: string): Promise<Uint8Array> {
+async function fetchedBytes(context: SourceContext, url: string): Promise<Uint8Array> {
   const headers = {
     accept: "application/json, application/yaml, text/yaml, application/vnd.oai.openapi, */*;q=0.5",
-    "user-agent": `${context.identity.name}/${context.identity.version}`,
+    ...(context.identity && { "user-agent": `${context.identity.name}/${context.identity.version}` }),
     [context.hop.header]: context.hop.value,
   };
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(FETCH_MS)]);

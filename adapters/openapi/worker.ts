@@ -64,7 +64,7 @@ async function read(
     await received;
   }
   answer({ id, kind: "tools", tools: batch });
-  const { title, description, schemes } = document;
-  const summary = { title, description, schemes, operations, skipped, warnings: document.warnings() };
+  const { title, description, schemes, signIn } = document;
+  const summary = { title, description, schemes, signIn, operations, skipped, warnings: document.warnings() };
   return { ...summary, plans: packPlans(plans), origins: [...found].sort() };
 }
