@@ -23,6 +23,7 @@ import { vaultChoiceOf } from "./connections/vault-choice.ts";
 import type { Resolver } from "./egress/agent.ts";
 import { createEgress } from "./egress/fetch.ts";
 import type { Closed } from "./egress/policy.ts";
+import { floorOf, type OpenApprovals, openApprovals } from "./gateway/approvals/open.ts";
 import { createSchemas } from "./gateway/arguments.ts";
 import { createAuthorizations } from "./gateway/authorization.ts";
 import type { Gateway } from "./gateway/call.ts";
@@ -77,6 +78,8 @@ export interface AppOptions {
   readonly timeouts?: Gateway["timeouts"];
   /** Milliseconds a parked question waits for its answer. */
   readonly parkedMs?: number;
+  /** Milliseconds a call waits for its approval, where its client can wait. */
+  readonly approvalWaitMs?: number;
   /** What fetches the metadata documents of clients; by default guarded, and public addresses only. */
   readonly fetchDocument?: typeof globalThis.fetch;
 }
@@ -98,12 +101,15 @@ export interface App {
   readonly express: Express;
   /** What edits of connections, endpoints and environments need. */
   readonly authoring: Authoring;
+  readonly approvals: OpenApprovals;
   /** Resolves when every connection's catalogue was fetched, or failed to be, once since the start. */
   readonly loaded: Promise<void>;
 }
 
 const TIMEOUTS = { callMs: 120_000, maxMs: 15 * 60_000 };
 const PARKED_MS = 5 * 60_000;
+/** Below the 60 s after which the clients measured give a request up, progress or not. */
+const APPROVAL_WAIT_MS = 45_000;
 /** Milliseconds that calls in flight get to finish when the server stops. */
 const DRAIN_MS = 8_000;
 const FREED_EVERY_MS = 50;
@@ -273,6 +279,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     clock,
   });
   const tasks = createTaskDesks({ store, keyring, bus: shared.bus, publicUrl, log, clock });
+  const toolsets = createToolsets(floorOf(() => jackfield));
+  const approvals = openApprovals({
+    store,
+    keyring,
+    bus: shared.bus,
+    audit,
+    registry,
+    toolsets,
+    jackfield: () => jackfield,
+    publicUrl,
+    waitMs: options.approvalWaitMs ?? APPROVAL_WAIT_MS,
+    log,
+    clock,
+  });
   const gateway: Gateway = {
     tasks,
     assertions: createCallerAssertions({ keys: assertionKeys(keyring), issuer: publicUrl, clock }),
@@ -280,6 +300,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sessions,
     authorizations,
     assets: assets.keeper,
+    approvals,
     audit,
     log,
     clock,
@@ -289,7 +310,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const face: Face = {
     gateway,
     registry,
-    toolsets: createToolsets(),
+    toolsets,
     activations: createActivations({ store, bus: shared.bus, clock, origin: randomBytes(8).toString("hex") }),
     holds: createHolds(),
     notifier,
@@ -324,7 +345,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     settings: settingsOf(jackfield.oauth),
     origin: publicUrl,
     fetch: options.fetchDocument ?? egress.strangerFetch,
-    toolsets: face.toolsets,
+    toolsets,
   });
   const traffic = createTraffic();
   const legacy = createLegacyFace(face, store);
@@ -343,6 +364,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     api: { parts: api, routes: apiRoutes(api) },
     trustedProxies: config.trustedProxies,
     site,
+    decisions: approvals.decisions,
     signIn: signInFlow.routes,
     oauth,
     tasks,
@@ -370,6 +392,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     audit,
     express,
     authoring,
+    approvals,
     loaded: catalogue.start(),
     async listen() {
       const { address, port } = await listening(http, config);
@@ -404,6 +427,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       registry.close();
       await oauth.close();
       await tokens.close();
+      await approvals.sweep.close();
       await auditRetention.close();
       await assets.close();
       await audit.close();

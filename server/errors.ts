@@ -63,6 +63,23 @@ export const ERRORS = {
   scope_refused: { status: 200, text: "The token does not allow this kind of call." },
   guard_refused: { status: 200, text: "The arguments are outside what this endpoint allows." },
   approval_required: { status: 200, text: "A person must approve this call first." },
+  approval_impossible: { status: 200, text: "An approval cannot be asked for." },
+  approval_unknown: {
+    status: 404,
+    text: "There is no such approval for this call: it belongs to another caller, endpoint or tool, or never was.",
+  },
+  approval_refused: { status: 200, text: "The call was refused by a person. Do not try it again unchanged." },
+  approval_expired: { status: 410, text: "The approval has expired. Call the tool again to ask for another." },
+  approval_used: {
+    status: 409,
+    text: "The approval was used before; each one runs one call. Call the tool again to ask for another.",
+  },
+  approval_changed: {
+    status: 409,
+    text: "The call is not the one that was approved: its arguments, the tool or the policy changed. Call the tool again to ask for another approval.",
+  },
+  approval_decided: { status: 409, text: "The approval was decided before." },
+  approval_not_yours: { status: 403, text: "You may not decide about this call." },
   authorization_required: { status: 200, text: "The connection needs a sign-in first." },
   missing_variable: {
     status: 200,

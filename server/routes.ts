@@ -2,6 +2,8 @@
 import { join } from "node:path";
 import express, { type Express, type Request, type Response } from "express";
 import { endAccountSessions, showAccount, unlinkIdentity } from "./admin/account.ts";
+import { sendApproval, showApproval } from "./admin/approval.ts";
+import { showApprovals } from "./admin/approvals.ts";
 import { finishExternal, keepExternalAnswer, showExternalMetadata, startExternal } from "./admin/external-sign-in.ts";
 import { setFileHeaders } from "./admin/headers.ts";
 import { showHome } from "./admin/home.ts";
@@ -15,6 +17,7 @@ import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
 import type { ApiRoute } from "./api/route.ts";
 import { type ApiServerParts, mountApi } from "./api/serve.ts";
+import type { Decisions } from "./gateway/approvals/decisions.ts";
 import { serveTaskCallback } from "./gateway/task-callback.ts";
 import { TASK_CALLBACK_PATH, type TaskDesks } from "./gateway/task-desk.ts";
 import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
@@ -28,6 +31,7 @@ export interface RouteParts {
   /** What Express takes as `trust proxy`: whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly site: Site;
+  readonly decisions: Decisions;
   readonly signIn: SignInFlow["routes"];
   readonly oauth: AuthorizationServer;
   readonly tasks: TaskDesks;
@@ -40,7 +44,8 @@ export interface RouteParts {
 const PUBLIC = join(import.meta.dirname, "../public");
 
 /** Mounts every route. Nothing else adds one. */
-export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, api, readiness }: RouteParts): Express {
+export function mountRoutes(parts: RouteParts): Express {
+  const { trustedProxies, site, decisions, signIn, oauth, tasks, mcp, api, readiness } = parts;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -60,6 +65,7 @@ export function mountRoutes({ trustedProxies, site, signIn, oauth, tasks, mcp, a
   mountOAuth(app, site, oauth);
   mountPages(app, site);
   mountPeople(app, site);
+  mountApprovals(app, site, decisions);
   mountSignIn(app, site, signIn);
 
   app.use(serveNotFound(site));
@@ -143,6 +149,17 @@ function mountPeople(app: Express, site: Site): void {
 }
 
 type SitePage = (site: Site, request: Request, response: Response) => Promise<void> | void;
+
+/** Deciding about calls. */
+function mountApprovals(app: Express, { pages, clock }: Site, decisions: Decisions): void {
+  const { guard, checkForm } = pages;
+  const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 200 }), checkForm];
+  const parts = { pages, decisions, clock };
+
+  app.get("/approvals", guard, (request, response) => showApprovals(parts, request, response));
+  app.get("/approvals/:id", guard, (request, response) => showApproval(parts, request, response));
+  app.post("/approvals/:id", form, (request: Request, response: Response) => sendApproval(parts, request, response));
+}
 
 /** Signing in to connections. */
 function mountSignIn(app: Express, { pages }: Site, signIn: SignInFlow["routes"]): void {

@@ -11,6 +11,8 @@ import { setPageHeaders } from "./headers.ts";
 
 export type View =
   | "account"
+  | "approval"
+  | "approvals"
   | "consent"
   | "home"
   | "invite"

@@ -1,6 +1,8 @@
 /** The command line: which commands exist, and how any of them fails. */
 
 import { Command, CommanderError } from "commander";
+import { addApprovalsApprove, addApprovalsRefuse } from "./approvals-decide.ts";
+import { addApprovalsList, addApprovalsShow } from "./approvals-list.ts";
 import { addAuditExport } from "./audit-export.ts";
 import { addAuditQuery } from "./audit-query.ts";
 import { addAuditTail } from "./audit-tail.ts";
@@ -109,6 +111,8 @@ function build(io: CliIo): Command {
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
   addOpenapiDryrun(program.command("openapi").description("OpenAPI documents"), io);
+  const approvals = program.command("approvals").description("calls that wait for a person");
+  for (const add of [addApprovalsList, addApprovalsShow, addApprovalsApprove, addApprovalsRefuse]) add(approvals, io);
   const audit = program.command("audit").description("what was called and refused");
   for (const add of [addAuditTail, addAuditQuery, addAuditExport, addAuditVerify]) add(audit, io);
   return program;

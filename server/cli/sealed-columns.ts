@@ -1,5 +1,6 @@
 /** Every column of the database that holds sealed texts: what `vault rotate` seals again. */
 
+import { approvalAad } from "../gateway/approvals/record.ts";
 import { upstreamTaskAad } from "../gateway/task-desk.ts";
 import { clientAad } from "../oauth/clients.ts";
 import { artifactAad } from "../oauth/storage.ts";
@@ -10,6 +11,7 @@ import { attemptAad } from "../signin/attempts.ts";
 import { registrationAad } from "../signin/registration.ts";
 import { TICKET_AAD } from "../signin/ticket.ts";
 import type { AccountRow } from "../store/models/accounts.ts";
+import type { ApprovalRow } from "../store/models/approvals.ts";
 import type { AuditKeyRow } from "../store/models/audit-keys.ts";
 import type { ExternalSignInRow } from "../store/models/external-sign-ins.ts";
 import type { OAuthArtifactRow } from "../store/models/oauth-artifacts.ts";
@@ -24,6 +26,7 @@ import { SECRETS_COLUMN } from "../vault/sql.ts";
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   SECRETS_COLUMN,
   sealedColumn<AuditKeyRow>((models) => models.auditKeys, "sealedKey", auditKeyAad),
+  sealedColumn<ApprovalRow>((models) => models.approvals, "sealedArguments", approvalAad),
   sealedColumn<AccountRow>((models) => models.accounts, "sealedTokens", accountAad),
   sealedColumn<OAuthRegistrationRow>((models) => models.oauthRegistrations, "sealedSecret", registrationAad),
   sealedColumn<OAuthClientRow>((models) => models.oauthClients, "sealedSecret", clientAad),

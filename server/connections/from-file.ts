@@ -25,6 +25,7 @@ export function connectionConfig(slug: string, file: ConnectionFile, baseDir: st
     ...(file.credential === undefined ? {} : { credential: file.credential }),
     auth: authConfig(file),
     access: accessRules(file.access, file.type === "ap" ? file.expose : undefined),
+    ...(file.approvals === undefined ? {} : { approvals: file.approvals }),
     adapter: adapterKeys(file, baseDir),
   };
 }

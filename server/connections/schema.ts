@@ -143,6 +143,12 @@ const auth = z
     }
   });
 
+/** How calls that need an approval get it. */
+const approvals = z.strictObject({
+  decider: z.enum(["approver", "caller"]).default("approver"),
+  selfApprove: z.boolean().default(false),
+});
+
 const common = {
   label: z.string().min(1).max(200).optional(),
   description: z.string().max(4000).default(""),
@@ -157,6 +163,7 @@ const common = {
   asks: z.enum(["none", "elicitation", "all"]).default("none"),
   review: z.enum(["patterns", "strict"]).default("patterns"),
   access: access.optional(),
+  approvals: approvals.optional(),
 };
 
 const httpUrl = z.string().refine((value) => {
@@ -312,8 +319,18 @@ function inDirectory(given: unknown): unknown {
     : (given ?? { store: "directory" });
 }
 
+/** What no connection can lift: calls that another person must approve, and how long an approval lives. */
+const approvalFloor = z.strictObject({
+  always: names.default([]),
+  validFor: z
+    .string()
+    .regex(/^[1-9]\d{0,3}[mhd]$/, "must be a number of minutes, hours or days such as 24h")
+    .default("24h"),
+});
+
 export const jackfieldFile = z.strictObject({
   version,
+  approvals: approvalFloor.prefault({}),
   audit: audit.prefault({}),
   oauth: oauth.prefault({}),
   vault: vault.default({ store: "sql" }),

@@ -68,6 +68,7 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     asks: config.asks,
     review: config.review,
     access: config.access,
+    ...(config.approvals === undefined ? {} : { approvals: config.approvals }),
     admits: { resource: access.resource, prompt: access.prompt },
     tools: [],
     prompts,

@@ -56,6 +56,7 @@ const connection = z.object({
     prompts: strings,
     suggested: z.boolean(),
   }),
+  approvals: z.object({ decider: z.enum(["approver", "caller"]), selfApprove: z.boolean() }).exactOptional(),
   adapter: z.record(z.string(), z.unknown()),
 });
 

@@ -53,6 +53,14 @@ export interface AuthConfig {
   authentication?: "header" | "body";
 }
 
+/** Who approves calls of a connection that need it; absent: an approver, who is not the caller. */
+export interface ApprovalRules {
+  /** `caller`: a signed-in person decides about their own calls. */
+  decider: "approver" | "caller";
+  /** Whether somebody with the right may approve a call of their own. */
+  selfApprove: boolean;
+}
+
 /** One connection of the configuration, checked and with every default filled in. JSON, so it is stored as it is. */
 export interface ConnectionConfig {
   type: ConnectionType;
@@ -67,6 +75,7 @@ export interface ConnectionConfig {
   credential?: string;
   auth: AuthConfig;
   access: AccessRules;
+  approvals?: ApprovalRules;
   /**
    * The adapter's own keys (`url`, `headers`, `command`, `cwd`, `env`, ...). A value `${env:NAME}` of a stdio `env`
    * stays as it is written and is resolved when the session opens, so that no secret reaches the store.
@@ -152,6 +161,7 @@ export interface ServedConnection {
   /** `patterns`: a new tool that the patterns name is approved; `strict`: a person accepts every one. */
   review: "patterns" | "strict";
   access: AccessRules;
+  approvals?: ApprovalRules;
   /** Compiled `access.resources` and `access.prompts`. */
   admits: { resource(uri: string): boolean; prompt(name: string): boolean };
   /** Approved and changed tools that have a class, in upstream order; a pending one exists for its reviewer only. */

@@ -3,30 +3,25 @@
  * Every door enters here.
  */
 
-import {
-  type CallContext,
-  type JsonObject,
-  type Log,
-  type Outcome,
-  UpstreamError,
-  UpstreamRpcError,
-} from "../../adapters/contract.ts";
+import type { CallContext, JsonObject, Log, Outcome } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { decide } from "../access/decide.ts";
 import type { AssetKeeper } from "../assets/assets.ts";
 import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
-import type { Audit, AuditEvent, AuditOutcome } from "../observe/audit.ts";
+import type { Audit } from "../observe/audit.ts";
 import { redactText } from "../observe/redact.ts";
+import { type Approval, ruleOf } from "./approvals/record.ts";
+import { type ApprovalParts, type ApprovalUse, type Passage, passApproval } from "./approvals/stage.ts";
 import type { Schemas } from "./arguments.ts";
-import type { AuthorizationNeed, Authorizations } from "./authorization.ts";
-import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
-import { type DurableParts, durable } from "./durable.ts";
-import { inlineFiles } from "./inline-files.ts";
-import { keepLarge } from "./keep-large.ts";
+import type { Authorizations } from "./authorization.ts";
+import { describeCall, describeCaller } from "./call-events.ts";
+import type { Door, GatewayCaller } from "./caller.ts";
+import type { DurableParts } from "./durable.ts";
 import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
-import { authorizationRequired, deliver, failure, failureOf, forLegacy } from "./results.ts";
+import { failure } from "./results.ts";
+import { asResult, refuseUnauthorized, run } from "./run.ts";
 import type { ToolEntry } from "./toolset.ts";
 
 export interface Gateway extends DurableParts {
@@ -35,6 +30,7 @@ export interface Gateway extends DurableParts {
   readonly authorizations: Authorizations;
   /** The files that are kept for callers. */
   readonly assets: AssetKeeper;
+  readonly approvals: ApprovalParts;
   readonly audit: Audit;
   readonly log: Log;
   /** Milliseconds since the epoch. */
@@ -44,13 +40,28 @@ export interface Gateway extends DurableParts {
 }
 
 /** How the caller can be reached during the call; the era of its connection stays behind this. */
-export type Reach = Omit<CallContext, "timeoutMs" | "maxTimeoutMs" | "assets" | "tasks" | "assertion">;
+export interface Reach extends Omit<CallContext, "timeoutMs" | "maxTimeoutMs" | "assets" | "tasks" | "assertion"> {
+  /** Whether the client sees progress, so that a call may take a person's time. */
+  readonly waits?: boolean;
+  /** Whether the client can put a form to its person. */
+  readonly confirms?: boolean;
+  /** The retry of an approved call that had a question: which approval, and its round. */
+  readonly continues?: ApprovalUse;
+}
+
+/** An approved call that has a question names what it goes on with. */
+export type CallOutcome = Outcome & { readonly approval?: ApprovalUse };
 
 export interface ToolCall {
   readonly caller: GatewayCaller;
   readonly door: Door;
   readonly name: string;
+  /** Undefined with an approval: the arguments are those that were approved. */
   readonly args: unknown;
+  /** Id of the approval that the caller names. */
+  readonly approval?: string;
+  /** Whether the call has waited for its approval already. */
+  readonly waited?: boolean;
   /** Made once the tool is known, because what may be asked and forwarded depends on its connection. */
   readonly reach: (entry: ToolEntry) => Reach;
 }
@@ -59,12 +70,12 @@ export interface ToolCall {
  * Runs one call. Refusals and upstream failures are results with `isError`.
  * @throws JackfieldError `unknown_tool`; UpstreamRpcError at a transparent endpoint, which relays it as it is.
  */
-export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcome> {
+export async function callTool(gateway: Gateway, call: ToolCall): Promise<CallOutcome> {
   const started = gateway.clock();
   const entry = resolveOrRecord(gateway, call, started);
-  const refuse = (code: ErrorCode, text: string, rule: string, reason: string, args?: JsonObject): Outcome => {
+  const refuse: Refuse = (code, text, { rule, reason, args }) => {
     gateway.audit.refused({
-      ...describe(call, entry, args && gateway.audit.digest(args)),
+      ...describeCall(call, entry, args && gateway.audit.digest(args)),
       decision: "refuse",
       rule,
       reason,
@@ -75,29 +86,24 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcom
   };
 
   if (entry.tool.state !== "approved") {
-    return refuse("tool_changed", ERRORS.tool_changed.text, "review", `definition is ${entry.tool.state}`);
+    const reason = `definition is ${entry.tool.state}`;
+    return refuse("tool_changed", ERRORS.tool_changed.text, { rule: "review", reason });
   }
   if (call.door === "tool_read" && entry.class !== "read") {
-    return refuse(
-      "class_refused",
-      `${entry.name} can change things. ${ERRORS.class_refused.text}`,
-      "door",
-      "write tool through tool_read",
-    );
+    const text = `${entry.name} can change things. ${ERRORS.class_refused.text}`;
+    return refuse("class_refused", text, { rule: "door", reason: "write tool through tool_read" });
   }
-
-  const given = call.args ?? {};
-  if (typeof given !== "object" || Array.isArray(given)) {
-    return refuse("invalid_arguments", "Arguments must be a JSON object.", "schema", "arguments are not an object");
+  const named = await namedApproval(gateway, call, entry);
+  if (named === "unknown") {
+    const reason = "no such approval of this caller for this tool";
+    return refuse("approval_unknown", ERRORS.approval_unknown.text, { rule: "approval", reason });
   }
-  const restored = restoreArguments({ ...given }, entry.restore);
-  const { definition } = entry.tool;
-  const problem = gateway.schemas.problem(`${entry.tool.hash}:input`, definition.inputSchema, restored);
-  if (problem && !call.caller.toolset.transparent) {
-    const text = `${ERRORS.invalid_arguments.text} ${problem}. See the schema with tool_search {"query": "select:${entry.name}"}.`;
-    return refuse("invalid_arguments", text, "schema", problem, restored);
+  const prepared = await argumentsFor(gateway, call, entry, named);
+  if ("problem" in prepared) {
+    const { code, text, problem: reason, args } = prepared;
+    return refuse(code, text, { rule: "schema", reason, ...(args ? { args } : {}) });
   }
-  const { args } = adapterFor(entry.connection.type)?.prepare(definition, restored) ?? { args: restored };
+  const { args } = prepared;
 
   const decision = decide({
     tool: {
@@ -114,133 +120,115 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<Outcom
     door: call.door,
     upstreamNames: entry.restore,
   });
-  if (decision.kind === "refuse")
-    return refuse(
-      decision.code,
-      `${ERRORS[decision.code].text} ${decision.reason}`,
-      decision.rule,
-      decision.reason,
-      args,
-    );
-  if (decision.kind === "needs_approval") {
-    const text = `${ERRORS.approval_required.text} Approvals cannot be given on this server yet, so ${entry.name} cannot be called.`;
-    return refuse("approval_required", text, decision.rule, decision.reason, args);
+  if (decision.kind === "refuse") {
+    const { code, rule, reason } = decision;
+    return refuse(code, `${ERRORS[code].text} ${reason}`, { rule, reason, args });
   }
-  const need = await gateway.authorizations.need(entry.connection, call.caller.principal);
-  if (need) return refuseUnauthorized(gateway, call, entry, args, need, started);
-  return run(gateway, call, entry, args, decision.rule, started);
-}
-
-/** Step 7 without a credential: nothing has reached the service. */
-function refuseUnauthorized(
-  gateway: Gateway,
-  call: ToolCall,
-  entry: ToolEntry,
-  args: JsonObject,
-  need: AuthorizationNeed,
-  started: number,
-): Outcome {
-  gateway.audit.refused({
-    ...describe(call, entry, gateway.audit.digest(args)),
-    decision: "refuse",
-    rule: "credential",
-    reason: need.url ? "no account yet; a sign-in page was offered" : "no credential yet",
-    outcomeCode: "authorization_required",
-    durationMs: gateway.clock() - started,
-  });
-  return asResult(authorizationRequired(entry.connection, need));
-}
-
-/** Steps 8 to 10: the adapter between the two audit rows. */
-async function run(
-  gateway: Gateway,
-  call: ToolCall,
-  entry: ToolEntry,
-  args: JsonObject,
-  rule: string,
-  started: number,
-): Promise<Outcome> {
-  const { connection } = entry;
-  const event: AuditEvent = { ...describe(call, entry, gateway.audit.digest(args)), decision: "allow", rule };
-  // A write's intent is committed before the adapter acts, so that a crash leaves a trace that reads outcome_unknown.
-  const handle = entry.class === "write" ? await gateway.audit.begin(event) : undefined;
-  const close = async (outcome: AuditOutcome["outcome"], outcomeCode?: string) => {
-    const ending = { outcome, durationMs: gateway.clock() - started, ...(outcomeCode ? { outcomeCode } : {}) };
-    if (handle) await gateway.audit.finish(handle, ending);
-    else gateway.audit.record({ ...event, ...ending });
-  };
   const reach = call.reach(entry);
-  const assets = gateway.assets.of(assetOwner(call.caller), connection.id);
-  try {
-    const sent = await inlineFiles(args, entry.tool.definition.inputSchema, assets);
-    const outcome = await gateway.sessions.use(connection, call.caller.principal.key, (session) =>
-      session.callTool(entry.action, sent, {
-        ...reach,
-        assets,
-        ...limits(gateway, reach),
-        ...durable(gateway, connection, call.caller),
+  const need = () => gateway.authorizations.need(entry.connection, call.caller.principal);
+  if (decision.kind === "allow" && named === undefined) {
+    const missing = await need();
+    if (missing) return refuseUnauthorized(gateway, call, entry, args, missing, started);
+    return run(gateway, call, entry, { args, rule: decision.rule, reach }, started);
+  }
+  const passage = await passApproval(gateway.approvals, {
+    caller: call.caller,
+    entry,
+    args,
+    reach,
+    named,
+    patient: call.waited !== true,
+    need,
+    proposed: (approval, fresh) =>
+      gateway.audit.refused({
+        ...describeCall(call, entry, gateway.audit.digest(args)),
+        decision: "needs_approval",
+        rule: ruleOf(approval.id),
+        reason: fresh ? `proposed under ${decision.rule}` : "waits for a decision already",
+        outcomeCode: "approval_required",
+        durationMs: gateway.clock() - started,
       }),
-    );
-    if (outcome.kind === "input_required") {
-      await close("ok", "input_required");
-      return outcome;
+  });
+  return follow(gateway, call, entry, { args, reach, passage, refuse }, started);
+}
+
+type Refuse = (
+  code: ErrorCode,
+  text: string,
+  why: { readonly rule: string; readonly reason: string; readonly args?: JsonObject },
+) => Outcome;
+
+/** What step 6 came to. */
+async function follow(
+  gateway: Gateway,
+  call: ToolCall,
+  entry: ToolEntry,
+  { args, reach, passage, refuse }: { args: JsonObject; reach: Reach; passage: Passage; refuse: Refuse },
+  started: number,
+): Promise<CallOutcome> {
+  switch (passage.kind) {
+    case "approved":
+      return run(gateway, call, entry, { ...passage, rule: ruleOf(passage.use.id), reach }, started);
+    case "proposed":
+      return asResult(passage.result);
+    case "refused":
+      return refuse(passage.code, passage.text, { rule: passage.rule, reason: passage.text, args });
+    case "unauthorized":
+      return refuseUnauthorized(gateway, call, entry, args, passage.need, started);
+    case "decided": {
+      // The policy, the tool or the caller may have changed while the call waited.
+      const caller = await gateway.approvals.renew(call.caller);
+      if (caller) return callTool(gateway, { ...call, caller, approval: passage.id, waited: true });
+      const reason = "the token or the endpoint was taken away while the call waited";
+      return refuse("approval_changed", ERRORS.approval_changed.text, { rule: ruleOf(passage.id), reason, args });
     }
-    const result = await keepLarge(outcome.result, { entry, assets, caller: call.caller, log: gateway.log });
-    const delivered = deliver(result, entry, call.caller.toolset.transparent, gateway.schemas);
-    await close(delivered["isError"] === true ? "tool_error" : "ok");
-    return asResult(call.caller.era === "legacy" ? forLegacy(delivered) : delivered);
-  } catch (error) {
-    if (reach.signal.aborted) {
-      await close("cancelled");
-      return asResult(failure("cancelled", ERRORS.cancelled.text));
-    }
-    if (error instanceof UpstreamRpcError && call.caller.toolset.transparent) {
-      await close("tool_error", `rpc ${error.rpcCode}`);
-      throw error;
-    }
-    const need = isAuthorizationRequired(error)
-      ? await gateway.authorizations.need(connection, call.caller.principal, error)
-      : undefined;
-    if (need) {
-      // The account ended during the call: the service refused the credential, so it did not act.
-      await close("error", "authorization_required");
-      return asResult(authorizationRequired(connection, need));
-    }
-    const lost =
-      entry.class === "write" &&
-      error instanceof UpstreamError &&
-      error.processed === "unknown" &&
-      LOSES.has(error.code);
-    const told = failureOf(error, connection);
-    gateway.log.warn(
-      { connection: connection.slug, tool: entry.name, code: told.code, reason: reasonOf(error) },
-      "a call failed upstream",
-    );
-    await close(lost ? "outcome_unknown" : "error", told.code);
-    if (!lost) return asResult(told.result);
-    const text = `${ERRORS.outcome_unknown.text} ${error.message}`;
-    return asResult(failure("outcome_unknown", text, { connection: connection.slug, cause: told.code }));
   }
 }
 
-function isAuthorizationRequired(error: unknown): error is JackfieldError {
-  return error instanceof JackfieldError && error.code === "authorization_required";
+/** The approval that a caller names, where it is one of this caller for this tool. */
+async function namedApproval(
+  gateway: Gateway,
+  { approval, caller }: ToolCall,
+  entry: ToolEntry,
+): Promise<Approval | "unknown" | undefined> {
+  if (approval === undefined) return undefined;
+  const found = await gateway.approvals.register.find(approval, caller);
+  return found !== undefined && found.toolName === entry.tool.name ? found : "unknown";
 }
 
-/** A call during which a person may be asked must outlast the person's thinking. */
-function limits(gateway: Gateway, reach: Reach): { timeoutMs: number; maxTimeoutMs: number } {
-  const { callMs, maxMs } = gateway.timeouts;
-  return { timeoutMs: reach.ask ? maxMs : callMs, maxTimeoutMs: maxMs };
-}
+type PreparedArguments =
+  | { readonly args: JsonObject }
+  | { readonly code: ErrorCode; readonly text: string; readonly problem: string; readonly args?: JsonObject };
 
-/** After these the upstream may have acted without our hearing of it. */
-const LOSES: ReadonlySet<string> = new Set([
-  "upstream_timeout",
-  "upstream_died",
-  "upstream_unreachable",
-  "upstream_protocol",
-  "upstream_status",
-]);
+/** Step 4: the arguments as they will be sent; those of the approval where the caller names one and gives none. */
+async function argumentsFor(
+  gateway: Gateway,
+  call: ToolCall,
+  entry: ToolEntry,
+  named: Approval | undefined,
+): Promise<PreparedArguments> {
+  const given = call.args ?? {};
+  if (typeof given !== "object" || Array.isArray(given)) {
+    const text = "Arguments must be a JSON object.";
+    return { code: "invalid_arguments", text, problem: "arguments are not an object" };
+  }
+  if (named !== undefined && Object.keys(given).length === 0) {
+    try {
+      return { args: await gateway.approvals.register.argumentsOf(named.id) };
+    } catch (error) {
+      if (!(error instanceof JackfieldError)) throw error;
+      return { code: error.code, text: error.message, problem: error.detail ?? error.message };
+    }
+  }
+  const restored = restoreArguments({ ...given }, entry.restore);
+  const { definition } = entry.tool;
+  const problem = gateway.schemas.problem(`${entry.tool.hash}:input`, definition.inputSchema, restored);
+  if (problem && !call.caller.toolset.transparent) {
+    const text = `${ERRORS.invalid_arguments.text} ${problem}. See the schema with tool_search {"query": "select:${entry.name}"}.`;
+    return { code: "invalid_arguments", text, problem, args: restored };
+  }
+  return adapterFor(entry.connection.type)?.prepare(definition, restored) ?? { args: restored };
+}
 
 function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): ToolEntry {
   try {
@@ -257,43 +245,4 @@ function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): Too
     });
     throw error;
   }
-}
-
-function describe(call: ToolCall, entry: ToolEntry, digest: string | undefined): Omit<AuditEvent, "decision"> {
-  return {
-    ...describeCaller(call.caller, call.door),
-    connectionId: entry.connection.id,
-    connectionSlug: entry.connection.slug,
-    toolName: entry.tool.name,
-    action: entry.action,
-    class: entry.class,
-    ...(digest ? { argumentsDigest: digest } : {}),
-  };
-}
-
-/** The part of an audit event that says who called through which door. */
-export function describeCaller(caller: GatewayCaller, door: Door): Omit<AuditEvent, "decision"> {
-  const { principal, endpoint } = caller;
-  return {
-    organizationId: principal.organizationId,
-    environmentId: endpoint.environmentId,
-    endpointId: endpoint.id,
-    endpointSlug: endpoint.slug,
-    principalKind: principal.kind,
-    principalIssuer: principal.issuer,
-    principalSubject: principal.subject,
-    principalName: principal.name,
-    tokenId: principal.tokenId,
-    clientKey: principal.clientKey,
-    door,
-    era: caller.era,
-    ...(caller.traceId ? { traceId: caller.traceId } : {}),
-  };
-}
-
-const asResult = (result: JsonObject): Outcome => ({ kind: "result", result });
-
-function reasonOf(error: unknown): string {
-  if (error instanceof UpstreamError) return error.detail ?? error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

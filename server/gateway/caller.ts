@@ -17,7 +17,7 @@ export interface GatewayCaller {
 }
 
 /** Through which door a call came; the rules are the same behind each. */
-export type Door = "by_name" | "tool_read" | "tool_write" | "resource" | "prompt" | "completion";
+export type Door = "by_name" | "tool_read" | "tool_write" | "resource" | "prompt" | "completion" | "try";
 
 /** Whose files a call makes and reads: those of its principal in the environment of its endpoint. */
 export function assetOwner({ principal, endpoint }: Pick<GatewayCaller, "principal" | "endpoint">): AssetOwner {

@@ -3,7 +3,8 @@ import type { AdapterSession, CallContext, JsonObject } from "../../adapters/con
 import type { ServedConnection } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
 import type { AuthorizationNeed } from "./authorization.ts";
-import { describeCaller, type Gateway, type Reach } from "./call.ts";
+import type { Gateway, Reach } from "./call.ts";
+import { describeCaller } from "./call-events.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 
 export interface ItemUse<T> {

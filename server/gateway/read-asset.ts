@@ -2,7 +2,8 @@
 import type { ReadableAsset } from "../../adapters/contract.ts";
 import { isTextType } from "../../adapters/media-types.ts";
 import { JackfieldError } from "../errors.ts";
-import { describeCaller, type Gateway } from "./call.ts";
+import type { Gateway } from "./call.ts";
+import { describeCaller } from "./call-events.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 import { wholeCharacters } from "./keep-large.ts";
 

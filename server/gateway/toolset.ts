@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { JsonObject, ToolDefinition } from "../../adapters/contract.ts";
+import { type ApprovalFloor, approvalFloor } from "../access/approvals.ts";
 import { compilePolicy, type Grant, grantOf, type Policy } from "../access/policy.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
 import { ownTerms, type SearchDocument } from "../search/documents.ts";
@@ -22,6 +23,8 @@ export interface ToolEntry {
   readonly tool: ServedTool;
   readonly class: "read" | "write";
   readonly approval: "none" | "required";
+  /** Whether the operator's floor asks for the approval: then it is another person's. */
+  readonly floor: boolean;
   readonly grant: Grant;
   /** As it is shown: full name, portable schema, annotations from the class. */
   readonly listed: ToolDefinition;
@@ -81,15 +84,21 @@ const WARM_BATCH = 8;
 const WARM_SEARCHES = 100;
 const NOTHING_RENAMED: PropertyMap = new Map();
 
-/** Keeps compiled toolsets, the least recently used dropped first. */
-export function createToolsets(): Toolsets {
+const NO_FLOOR = approvalFloor([]);
+
+/**
+ * Keeps compiled toolsets, the least recently used dropped first.
+ * @param floor the operator's floor as it is now
+ */
+export function createToolsets(floor: () => ApprovalFloor = () => NO_FLOOR): Toolsets {
   const cache = new Map<string, Toolset>();
   return {
     for(environment, endpoint) {
-      const key = `${environment.revision}|${endpoint.id}`;
+      const lowest = floor();
+      const key = `${environment.revision}|${endpoint.id}|${lowest.revision}`;
       let toolset = cache.get(key);
       if (toolset) cache.delete(key);
-      else toolset = compile(environment, endpoint, key);
+      else toolset = compile(environment, endpoint, key, lowest);
       cache.set(key, toolset);
       if (cache.size > CACHED) cache.delete(cache.keys().next().value ?? key);
       return toolset;
@@ -97,7 +106,7 @@ export function createToolsets(): Toolsets {
   };
 }
 
-function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: string): Toolset {
+function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: string, floor: ApprovalFloor): Toolset {
   const transparent = endpoint.config.discovery === "transparent";
   const reachable = environment.connections.filter(
     (connection) => !transparent || connection.slug === endpoint.config.connection,
@@ -115,7 +124,7 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
   const entries: ToolEntry[] = [];
   for (const connection of served) {
     for (const tool of connection.tools) {
-      const entry = toEntry(connection, tool, policy, endpoint, transparent);
+      const entry = toEntry(connection, tool, { policy, endpoint, floor, transparent });
       if (entry) entries.push(entry);
     }
   }
@@ -193,12 +202,17 @@ function documentOf({ name, action, connection, tool, listed, class: access }: T
   };
 }
 
+interface Rules {
+  readonly policy: Policy;
+  readonly endpoint: ServedEndpoint;
+  readonly floor: ApprovalFloor;
+  readonly transparent: boolean;
+}
+
 function toEntry(
   connection: ServedConnection,
   tool: ServedTool,
-  policy: Policy,
-  endpoint: ServedEndpoint,
-  transparent: boolean,
+  { policy, endpoint, floor, transparent }: Rules,
 ): ToolEntry | undefined {
   // A pending tool exists for nobody but its reviewer; a changed one answers `tool_changed` to whom it was granted.
   if (tool.state === "pending") return undefined;
@@ -207,13 +221,15 @@ function toEntry(
   const { schema, restore } = transparent
     ? { schema: tool.definition.inputSchema, restore: NOTHING_RENAMED }
     : portableSchema(tool.definition.inputSchema);
+  const floored = floor.covers(tool.name, `${connection.slug}__${tool.action}`);
   return {
     name: transparent ? tool.action : tool.name,
     action: tool.action,
     connection,
     tool,
     class: tool.class,
-    approval: tool.approval,
+    approval: floored ? "required" : tool.approval,
+    floor: floored,
     grant,
     listed: transparent ? tool.definition : listedDefinition(tool, schema, endpoint),
     restore,

@@ -19,6 +19,8 @@ export const TOPICS = {
   credentials: "credentials",
   /** `{ id }` of an upstream's task that went on. */
   tasks: "tasks",
+  /** `{ id }` of an approval that was decided. */
+  approvals: "approvals",
   /** `{}`: another master key was put in the file. */
   keys: "keys",
   /** `{}`: read the configuration files again. */

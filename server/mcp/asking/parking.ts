@@ -5,8 +5,9 @@
  * answers with a new one. In between the call is parked here, in the process that runs it.
  */
 import { ulid } from "ulid";
-import type { JsonObject, Outcome, Progress, Question } from "../../../adapters/contract.ts";
+import type { JsonObject, Progress, Question } from "../../../adapters/contract.ts";
 import { JackfieldError } from "../../errors.ts";
+import type { CallOutcome } from "../../gateway/call.ts";
 
 /** One request of the caller within a call: where progress and notifications go while it is open. */
 export interface Leg {
@@ -15,14 +16,14 @@ export interface Leg {
   readonly notify?: (notification: { method: string; params?: JsonObject }) => void;
 }
 
-export type Turn = { kind: "outcome"; outcome: Outcome } | { kind: "question"; id: string; question: Question };
+export type Turn = { kind: "outcome"; outcome: CallOutcome } | { kind: "question"; id: string; question: Question };
 
 export interface ParkingLot {
   /** Starts a call whose questions end the leg. Resolves with its outcome or its first question. */
   start(
     leg: Leg,
     owner: string,
-    run: (leg: Leg, ask: (question: Question) => Promise<JsonObject>) => Promise<Outcome>,
+    run: (leg: Leg, ask: (question: Question) => Promise<JsonObject>) => Promise<CallOutcome>,
   ): Promise<Turn>;
   /**
    * Goes on with a parked call: hands over the answer (or asks again where there is none).
@@ -80,7 +81,7 @@ class ParkedCall {
   #detach: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #id: string | undefined;
-  #outcome: Promise<Outcome> = Promise.reject(new Error("not started"));
+  #outcome: Promise<CallOutcome> = Promise.reject(new Error("not started"));
   #questions: { question: Question; resolve: (answer: JsonObject) => void; reject: (error: Error) => void }[] = [];
   #asked: (() => void) | undefined;
 
@@ -99,7 +100,7 @@ class ParkedCall {
     };
   }
 
-  follow(outcome: Promise<Outcome>): void {
+  follow(outcome: Promise<CallOutcome>): void {
     this.#outcome = outcome;
     outcome.catch(ignoreUntilFollowed);
   }

@@ -14,14 +14,15 @@ import {
   type ServerContext,
   type StandardSchemaV1,
 } from "@modelcontextprotocol/server";
-import type { JsonObject, Outcome, Question } from "../../../adapters/contract.ts";
+import type { JsonObject, Question } from "../../../adapters/contract.ts";
 import type { ServedConnection } from "../../connections/types.ts";
 import { ERRORS, JackfieldError } from "../../errors.ts";
-import type { Reach } from "../../gateway/call.ts";
+import type { CallOutcome, Reach } from "../../gateway/call.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { failure } from "../../gateway/results.ts";
 import type { Face, SessionView } from "../face.ts";
 import { nextHops } from "../hops.ts";
+import { APPROVAL_QUESTION, approvalQuestion, takeApprovalAnswer, takesForms } from "./approval.ts";
 import { legOf, requestedLogLevel, wanted } from "./leg.ts";
 import type { Leg, Turn } from "./parking.ts";
 import { isRefusal, objection, permittedCapabilities, present } from "./questions.ts";
@@ -39,7 +40,7 @@ export interface Conduct {
   readonly results: boolean;
 }
 
-type Run = (reachOf: (connection: ServedConnection) => Reach) => Promise<Outcome>;
+type Run = (reachOf: (connection: ServedConnection) => Reach) => Promise<CallOutcome>;
 
 const PARKED_QUESTION = "question";
 const anything: StandardSchemaV1<unknown, JsonObject> = {
@@ -63,6 +64,10 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
     if (given.signIn !== undefined) {
       await awaitSignIn(face, caller, given.signIn, given.signInAnswer, leg.signal);
     }
+    if (given.approval !== undefined) {
+      const ended = await takeApprovalAnswer(face, caller, given.approval, given.approvalAnswer);
+      if (ended) return ended;
+    }
     let turn: Turn;
     if (given.parked !== undefined) {
       const resumed = face.parking.resume(given.parked, owner, leg, given.responses?.[PARKED_QUESTION]);
@@ -80,7 +85,7 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
         requestState: face.stateSeal.seal(caller, subject, args, { parked: turn.id }),
       };
     }
-    if (turn.outcome.kind === "result") return orSignIn(face, request, turn.outcome.result, given);
+    if (turn.outcome.kind === "result") return orQuestion(face, request, turn.outcome.result, given);
     return relay(face, request, turn.outcome, asker, given.refusedNow);
   } finally {
     leg.end();
@@ -88,10 +93,19 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
 }
 
 /** A result, or the question that may make it a better one; put once. */
-function orSignIn(face: Face, request: Conduct, result: JsonObject, given: Given): JsonObject {
+async function orQuestion(face: Face, request: Conduct, result: JsonObject, given: Given): Promise<JsonObject> {
   const { caller, server, subject, args } = request;
+  const capabilities = { ...server.getClientCapabilities() };
+  const own = given.approval === undefined && (await approvalQuestion(face, caller, capabilities, result));
+  if (own) {
+    return {
+      resultType: "input_required",
+      inputRequests: { [APPROVAL_QUESTION]: own.question },
+      requestState: face.stateSeal.seal(caller, subject, args, { approval: own.approval }),
+    };
+  }
   if (given.signIn !== undefined) return result;
-  const asked = signInQuestion(caller, { ...server.getClientCapabilities() }, result);
+  const asked = signInQuestion(caller, capabilities, result);
   if (!asked) return result;
   return {
     resultType: "input_required",
@@ -108,6 +122,10 @@ interface Given {
   /** The connection whose sign-in page was offered in the round before, and what the caller said to it. */
   readonly signIn?: string;
   readonly signInAnswer?: JsonObject;
+  /** The approval that the caller was asked for in the round before, and what was said to it. */
+  readonly approval?: string;
+  readonly approvalAnswer?: JsonObject;
+  readonly continues?: Reach["continues"];
 }
 
 /** What the caller carried back from the round before. @throws ProtocolError -32602 for a state that does not belong here */
@@ -130,8 +148,13 @@ function givenState(request: Conduct, face: Face): Given {
     const answer = responses?.[SIGN_IN_QUESTION];
     return { signIn: state.signIn, ...(answer ? { signInAnswer: answer } : {}), refusedNow: false };
   }
+  if (state.approval !== undefined) {
+    const answer = responses?.[APPROVAL_QUESTION];
+    return { approval: state.approval, ...(answer ? { approvalAnswer: answer } : {}), refusedNow: false };
+  }
   return {
     ...base,
+    ...(state.continues === undefined ? {} : { continues: state.continues }),
     ...(state.parked === undefined ? {} : { parked: state.parked }),
     ...(state.upstream === undefined ? {} : { upstream: state.upstream }),
     refusedNow: refused || state.refused === true,
@@ -181,6 +204,10 @@ function reach(
       ...(logLevel === undefined || !transparent ? {} : { logLevel }),
     },
     signal: leg.signal,
+    // At a transparent endpoint nothing of our own is said in between.
+    waits: !transparent && ctx.mcpReq._meta?.progressToken !== undefined,
+    confirms: takesForms({ ...server.getClientCapabilities() }),
+    ...(given.continues === undefined ? {} : { continues: given.continues }),
     ...(leg.progress ? { progress: leg.progress } : {}),
     ...(transparent && notify ? { notify: relay } : {}),
     ...(Object.keys(capabilities).length > 0 ? { ask } : {}),
@@ -197,13 +224,20 @@ function toRequest(question: Question): { method: string; params?: Record<string
 function relay(
   face: Face,
   request: Conduct,
-  outcome: Extract<Outcome, { kind: "input_required" }>,
+  outcome: Extract<CallOutcome, { kind: "input_required" }>,
   connection: ServedConnection | undefined,
   refused: boolean,
 ): JsonObject {
   const { caller, server, subject, args } = request;
   const { transparent } = caller.toolset;
-  if (transparent || !connection) return { ...outcome.result, resultType: "input_required" };
+  const continues = outcome.approval === undefined ? {} : { continues: outcome.approval };
+  const upstream = outcome.requestState === undefined ? {} : { upstream: outcome.requestState };
+  const sealed = () => face.stateSeal.seal(caller, subject, args, { ...upstream, ...continues, refused });
+  if (transparent || !connection) {
+    // Opaque to the client; where the call was approved, the next round must show that it belongs to it.
+    const state = outcome.approval === undefined ? {} : { requestState: sealed() };
+    return { ...outcome.result, ...state, resultType: "input_required" };
+  }
   if (refused) return refusedResult(request, ERRORS.asked_and_refused.text);
   const permitted = permittedCapabilities(connection, transparent, { ...server.getClientCapabilities() });
   const inputRequests: JsonObject = {};
@@ -213,12 +247,7 @@ function relay(
     if (no) return refusedResult(request, no);
     inputRequests[key] = present(connection, transparent, asked);
   }
-  const upstream = outcome.requestState === undefined ? {} : { upstream: outcome.requestState };
-  return {
-    resultType: "input_required",
-    inputRequests,
-    requestState: face.stateSeal.seal(caller, subject, args, { ...upstream, refused }),
-  };
+  return { resultType: "input_required", inputRequests, requestState: sealed() };
 }
 
 function refusedResult(request: Conduct, text: string): JsonObject {

@@ -14,6 +14,10 @@ export interface RoundState {
   readonly upstream?: string;
   /** Slug of the connection whose sign-in page the caller was asked to open. It is asked once. */
   readonly signIn?: string;
+  /** Id of the approval that the caller was asked for. */
+  readonly approval?: string;
+  /** The approval that was taken for this call, and its round: an upstream's question is part of one approved call. */
+  readonly continues?: { readonly id: string; readonly round: number };
   /** The caller declined a question of this call before: it is not asked again. */
   readonly refused?: boolean;
 }

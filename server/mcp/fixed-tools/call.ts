@@ -17,11 +17,15 @@ export async function runToolCaller(
   door: "tool_read" | "tool_write",
 ): Promise<JsonObject> {
   const given: JsonObject = typeof call.args === "object" && call.args !== null ? { ...call.args } : {};
-  const name = given["name"];
+  const { caller } = call;
+  // Models fill optional texts with nothing.
+  const approval = door === "tool_write" && typeof given["approval"] === "string" ? given["approval"].trim() : "";
+  const found = approval === "" ? undefined : await face.gateway.approvals.register.find(approval, caller);
+  if (approval !== "" && found === undefined) return failure("approval_unknown", ERRORS.approval_unknown.text);
+  const name = given["name"] ?? found?.toolName;
   if (typeof name !== "string" || name === "") {
     return failure("invalid_arguments", `${door} needs "name": the full name of a tool, as tool_search gives it.`);
   }
-  const { caller } = call;
   const args = parsed(given["arguments"]);
   if (namesAsset(name)) return runReadAsset(face, caller, name, args);
   const pairs = pairingTarget(caller.toolset, name);
@@ -31,8 +35,15 @@ export async function runToolCaller(
   }
   face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
   try {
-    return await conduct(face, { ...call, subject: `${door}:${name}`, args, results: true }, (reachOf) =>
-      callTool(face.gateway, { caller, door, name, args, reach: (entry) => reachOf(entry.connection) }),
+    return await conduct(face, { ...call, subject: `${door}:${name}:${approval}`, args, results: true }, (reachOf) =>
+      callTool(face.gateway, {
+        caller,
+        door,
+        name,
+        args,
+        ...(approval === "" ? {} : { approval }),
+        reach: (entry) => reachOf(entry.connection),
+      }),
     );
   } catch (error) {
     if (error instanceof JackfieldError && error.code === "unknown_tool") return failure("unknown_tool", error.message);

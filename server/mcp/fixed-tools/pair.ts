@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../../adapters/contract.ts";
 import type { ServedConnection } from "../../connections/types.ts";
 import { ERRORS, type ErrorCode } from "../../errors.ts";
-import { describeCaller } from "../../gateway/call.ts";
+import { describeCaller } from "../../gateway/call-events.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { authorizationRequired, failure } from "../../gateway/results.ts";
 import type { AuditEvent, AuditOutcome } from "../../observe/audit.ts";

@@ -4,6 +4,7 @@ import { defineAccounts } from "./accounts.ts";
 import { defineActivations } from "./activations.ts";
 import { defineAgentTokens } from "./agent-tokens.ts";
 import { defineAgents } from "./agents.ts";
+import { defineApprovals } from "./approvals.ts";
 import { defineAssets } from "./assets.ts";
 import { defineAuditCheckpoints } from "./audit-checkpoints.ts";
 import { defineAuditEvents } from "./audit-events.ts";
@@ -61,6 +62,7 @@ export function defineModels(sequelize: Sequelize) {
     mcpSessions: defineMcpSessions(sequelize),
     activations: defineActivations(sequelize),
     assets: defineAssets(sequelize),
+    approvals: defineApprovals(sequelize),
     auditEvents: defineAuditEvents(sequelize),
     auditCheckpoints: defineAuditCheckpoints(sequelize),
     auditKeys: defineAuditKeys(sequelize),
