@@ -177,6 +177,22 @@ test("a stream that says nothing, or no A2A, is a failure with an unknown outcom
   }
 });
 
+test("an event that is no JSON ends the stream, and is not printed anywhere", async (t) => {
+  const printed: unknown[] = [];
+  t.mock.method(console, "error", (...words: unknown[]) => printed.push(...words));
+  const guard: RequestHandler = (request, response, next) => {
+    if (!request.path.endsWith("message:stream")) return next();
+    response.setHeader("content-type", "text/event-stream");
+    response.write('data: {"task":{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_WORKING"}}}\n\n');
+    return void response.end("data: token-of-somebody\n\n");
+  };
+  const { call } = await scene(t, { guard, transport: "rest" }, { wait: 0.5 });
+  const outcome = await call({ message: "x" });
+  assert.equal(resultOf(outcome)["isError"], true);
+  assert.ok(structured(outcome)["task"], wordsOf(outcome));
+  assert.deepEqual(printed, []);
+});
+
 test("what the agent is told does not follow a redirect to another origin; errors say what they are", async (t) => {
   const elsewhere = await startRecordingService();
   t.after(() => elsewhere.close());

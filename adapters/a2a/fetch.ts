@@ -3,6 +3,7 @@ import { type AdapterContext, UpstreamError } from "../contract.ts";
 import { isObject } from "../http-request/json.ts";
 import { send } from "../http-request/send.ts";
 import { statusFailure, wordsOf } from "../mcp/failures.ts";
+import { checkedEvents } from "./events.ts";
 import type { CardSecurity } from "./security.ts";
 
 /** Statuses that say something about us or the road, not about the request. */
@@ -30,7 +31,7 @@ export function agentFetch(context: AdapterContext, security: CardSecurity): typ
       signal: signal ?? context.signal,
     });
     const { status } = response;
-    if (status < 300 || response.ok) return response;
+    if (status < 300) return checkedEvents(response);
     if (status < 400) {
       await response.body?.cancel();
       throw new UpstreamError(

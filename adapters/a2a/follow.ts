@@ -104,7 +104,8 @@ export async function follow(
     const failure = reason ?? failureOf(error);
     if (heard.taskId === undefined) throw failure;
     if (impatient || reason !== undefined) return { kind: "patience" };
-    if (isTaskGone(failure)) throw failure;
+    // Of a message that was sent, the agent may have done something all the same.
+    if (begin === undefined && isTaskGone(failure)) throw failure;
     return { kind: "cut", error: failure instanceof Error ? failure : new Error(String(failure)) };
   } finally {
     clearTimeout(patience);
