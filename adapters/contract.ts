@@ -250,6 +250,11 @@ export interface AdapterSession {
   callTool(action: string, args: JsonObject, call: CallContext): Promise<Outcome>;
   check(): Promise<Health>;
   close(): Promise<void>;
+  /**
+   * The whole input schema of a tool whose listed one was cut (`_meta["jackfield/cut"]`), from memory. Undefined where
+   * it is not remembered.
+   */
+  wholeSchema?(action: string): Promise<JsonObject | undefined>;
   listResources?(): Promise<CatalogueItem[]>;
   listResourceTemplates?(): Promise<CatalogueItem[]>;
   readResource?(uri: string, call: CallContext): Promise<Outcome>;

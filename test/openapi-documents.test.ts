@@ -1,11 +1,17 @@
 /** Documents of every version and quality: what is made of them, what is left out, what ends with an error. */
 import assert from "node:assert/strict";
+import { truncateSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { type JsonObject, UpstreamError } from "../adapters/contract.ts";
 import { objectOf } from "../adapters/http-request/json.ts";
+import { openapiAdapter } from "../adapters/openapi/index.ts";
 import { matches } from "../adapters/openapi/overrides.ts";
 import { readDocument } from "../adapters/openapi/reader.ts";
+import { testContext } from "./contract/adapter.ts";
+import { temporaryDirectory } from "./fixtures/databases.ts";
 import { largeDocument } from "./fixtures/large-document.ts";
 import { documentOf, openDocument } from "./fixtures/openapi-session.ts";
 
@@ -274,6 +280,35 @@ test("bombs end with a clear error, and the next document is read", async () => 
       return true;
     });
   }
+  assert.equal((await read(documentOf({ "/a": { get: {} } }))).tools.length, 1);
+});
+
+test("a file of 100 MB and an address that never ends are refused before they are in memory", async (t) => {
+  const path = join(temporaryDirectory(t), "bomb.json");
+  const start = '{"openapi":"3.0.0","info":{"description":"';
+  writeFileSync(path, start);
+  truncateSync(path, 100 * 1024 * 1024);
+  const refused = (error: unknown) => {
+    assert.ok(error instanceof UpstreamError);
+    assert.match(error.message, /larger than 64 MiB/);
+    return true;
+  };
+  await assert.rejects(openapiAdapter.open(testContext({ specFile: path })), refused);
+  const chunk = "x".repeat(1024 * 1024);
+  const endless = createServer((_request, response) => {
+    response.write(start);
+    const more = () => {
+      while (response.write(chunk));
+      response.once("drain", more);
+    };
+    more();
+  });
+  await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+  const address = endless.address();
+  const spec = `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}/api.json`;
+  t.after(() => endless.close());
+  await assert.rejects(openapiAdapter.open(testContext({ spec })), refused);
+  endless.closeAllConnections();
   assert.equal((await read(documentOf({ "/a": { get: {} } }))).tools.length, 1);
 });
 

@@ -10,6 +10,8 @@ export interface Remembered {
   config: string;
   /** Packed plans. */
   plans: string;
+  /** Packed whole schemas. */
+  wholes: string;
   schemes: Record<string, SchemePlan>;
   /** Origins that operations may be sent to: those of the first import under this configuration. */
   origins: string[];
@@ -26,18 +28,20 @@ export function configDigest(config: JsonObject): string {
 }
 
 export function remember(config: JsonObject, document: ReadDocument, origins: string[]): AdapterMemory {
-  const { plans, schemes, title, description } = document;
-  return { openapi: 1, config: configDigest(config), plans, schemes: { ...schemes }, origins, title, description };
+  const { plans, wholes, schemes, title, description } = document;
+  const kept = { plans, wholes, schemes: { ...schemes }, origins, title, description };
+  return { openapi: 1, config: configDigest(config), ...kept };
 }
 
 /** Undefined where nothing is remembered, or by another version of this. */
 export function recall(memory: AdapterMemory | undefined): Remembered | undefined {
   if (memory?.["openapi"] !== 1) return undefined;
-  const { config, plans, schemes, origins, title, description } = memory;
+  const { config, plans, wholes, schemes, origins, title, description } = memory;
   if (typeof config !== "string" || typeof plans !== "string" || !isObject(schemes)) return undefined;
   return {
     config,
     plans,
+    wholes: textOf(wholes) ?? "",
     schemes: schemesOf(schemes),
     origins: stringsOf(origins),
     title: textOf(title) ?? "",

@@ -28,6 +28,8 @@ export interface ReadSummary {
   description: string;
   /** Packed plans. */
   plans: string;
+  /** Packed input schemas of the operations whose own was cut. */
+  wholes: string;
   schemes: Record<string, SchemePlan>;
   signIn: SignInPlaces;
   /** Every origin that an operation is sent to, sorted. */

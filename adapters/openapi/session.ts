@@ -15,7 +15,7 @@ import { reachable } from "../http-request/reachable.ts";
 import type { OpenApiConfig } from "./config.ts";
 import { configDigest, type Remembered, recall, remember } from "./memory.ts";
 import { identityOf } from "./names.ts";
-import { Plans } from "./packed.ts";
+import { Plans, unpackSchema } from "./packed.ts";
 import { type ReadDocument, readDocument } from "./reader.ts";
 import { documentBytes } from "./source.ts";
 
@@ -58,6 +58,12 @@ export class OpenApiSession implements AdapterSession {
 
   async listTools(): Promise<ToolDefinition[]> {
     return (await this.#load()).tools;
+  }
+
+  async wholeSchema(action: string): Promise<JsonObject | undefined> {
+    const known = await this.#fresh(action);
+    const { wholes = "" } = known?.remembered ?? {};
+    return wholes === "" ? undefined : unpackSchema(wholes, action);
   }
 
   async callTool(action: string, args: JsonObject, call: CallContext): Promise<Outcome> {
@@ -126,7 +132,8 @@ export class OpenApiSession implements AdapterSession {
       });
     }
     const next = remember(config, document, origins ?? document.origins);
-    if (before?.plans !== document.plans || before.config !== next["config"]) await memory.write(next);
+    if (before?.plans !== document.plans || before.wholes !== document.wholes || before.config !== next["config"])
+      await memory.write(next);
     const remembered = recall(next);
     if (remembered !== undefined) {
       this.#known = { remembered, plans: await Plans.unpack(document.plans), readAt: this.#context.clock() };

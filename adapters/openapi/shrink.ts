@@ -23,15 +23,19 @@ const LAST_WORDS: WordLimits = [0, 40];
 const LONG_ENUM = 30;
 const SHOWN_OF_ENUM = 10;
 
-/** @returns the schema, or a smaller one that accepts more, of at most `most` bytes */
-export function shrink(schema: JsonObject, most = MAX_SCHEMA): JsonObject {
+/**
+ * @returns the schema, or a smaller one that accepts more, of at most `most` bytes; `cut` where more than descriptions
+ *   was left out
+ */
+export function shrink(schema: JsonObject, most = MAX_SCHEMA): { schema: JsonObject; cut: boolean } {
   const bytes = bytesOf(schema);
-  if (bytes <= COMFORTABLE) return schema;
+  if (bytes <= COMFORTABLE) return { schema, cut: false };
   // Words first, and early: most of what a schema costs is descriptions of things whose names say as much.
   const lengths = wordLengths(schema);
   const saved = ([nested, own]: WordLimits) => over(lengths.nested, nested) + over(lengths.own, own);
   const limits = WORDS.find((each) => bytes - saved(each) <= COMFORTABLE) ?? LAST_WORDS;
   let small = clipWords(schema, limits);
+  const cut = bytesOf(small) > most;
   const steps: ((schema: JsonObject) => JsonObject)[] = [
     withoutLongEnums,
     (given) => toDepth(given, 3),
@@ -42,10 +46,10 @@ export function shrink(schema: JsonObject, most = MAX_SCHEMA): JsonObject {
     (given) => withoutParameters(given, most),
   ];
   for (const step of steps) {
-    if (bytesOf(small) <= most) return small;
+    if (bytesOf(small) <= most) break;
     small = pruned(step(small));
   }
-  return small;
+  return { schema: small, cut };
 }
 
 export function bytesOf(schema: unknown): number {

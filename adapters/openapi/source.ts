@@ -1,6 +1,7 @@
 /** The bytes of a connection's document. */
 import { open } from "node:fs/promises";
 import { type AdapterContext, UpstreamError } from "../contract.ts";
+import { readBody } from "../http-request/answer-body.ts";
 import { failureOf } from "../http-request/call.ts";
 import type { Source } from "./config.ts";
 import { MAX_DOCUMENT } from "./reader.ts";
@@ -11,7 +12,7 @@ const CHUNK = 1024 * 1024;
 
 /** What reading it needs; nothing of it carries a credential. */
 export type SourceContext = Pick<AdapterContext, "fetch" | "hop" | "signal"> &
-  Partial<Pick<AdapterContext, "identity">>;
+  Partial<Pick<AdapterContext, "identity" | "fetchStream">>;
 
 /** @throws UpstreamError with words for the administrator */
 export async function documentBytes(context: SourceContext, source: Source): Promise<Uint8Array> {
@@ -54,12 +55,15 @@ async function fetchedBytes(context: SourceContext, url: string): Promise<Uint8A
   };
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(FETCH_MS)]);
   try {
-    const response = await context.fetch(url, { headers, signal });
+    const response = await (context.fetchStream ?? context.fetch)(url, { headers, signal });
     if (!response.ok) {
       await response.body?.cancel();
       throw unreadable(`The document cannot be fetched: its address answers HTTP ${response.status}.`);
     }
-    return new Uint8Array(await response.arrayBuffer());
+    const body = await readBody(response, MAX_DOCUMENT);
+    if (body.kind === "bytes") return body.bytes;
+    await body.stream.cancel();
+    throw unreadable(`The document is larger than ${MAX_DOCUMENT / 1024 / 1024} MiB.`);
   } catch (error) {
     throw failureOf(error);
   }

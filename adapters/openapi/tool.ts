@@ -32,7 +32,14 @@ export interface ConvertOptions {
 }
 
 export type ConvertedOperation =
-  | { kind: "tool"; tool: ToolDefinition; plan: OperationPlan; operationId?: string }
+  | {
+      kind: "tool";
+      tool: ToolDefinition;
+      plan: OperationPlan;
+      operationId?: string;
+      /** The input schema before it was cut, where it was. */
+      whole?: JsonObject;
+    }
   | { kind: "skipped"; method: string; path: string; reason: string };
 
 const MAX_DESCRIPTION = 1024;
@@ -109,21 +116,29 @@ export class ToolMaker {
       ...(announced.wrap === undefined ? {} : { wrap: announced.wrap }),
       ...(key === undefined ? {} : { idempotency: key }),
     };
+    const { schema: inputSchema, whole } = this.#inputSchema(parameters, body);
     const title = clipped(textOf(operation["summary"]) ?? "", MAX_TITLE);
     const tool: ToolDefinition = {
       name: action,
       ...(title === "" ? {} : { title }),
       description: descriptionOf(found),
-      inputSchema: this.#inputSchema(parameters, body),
+      inputSchema,
       ...(announced.outputSchema === undefined ? {} : { outputSchema: announced.outputSchema }),
       annotations: {
         readOnlyHint: access === "read",
         ...(access === "write" ? { destructiveHint: method === "DELETE" } : {}),
         ...(access === "read" || method === "PUT" || method === "DELETE" ? { idempotentHint: true } : {}),
       },
+      ...(whole === undefined ? {} : { _meta: { "jackfield/cut": true } }),
     };
     const { operationId } = found;
-    return { kind: "tool", tool, plan, ...(typeof operationId === "string" ? { operationId } : {}) };
+    return {
+      kind: "tool",
+      tool,
+      plan,
+      ...(typeof operationId === "string" ? { operationId } : {}),
+      ...(whole === undefined ? {} : { whole }),
+    };
   }
 
   #body({ method, path, operation }: FoundOperation, given: readonly JsonObject[]): RequestBody | undefined {
@@ -147,7 +162,10 @@ export class ToolMaker {
       : undefined;
   }
 
-  #inputSchema(parameters: readonly Parameter[], body: RequestBody | undefined): JsonObject {
+  #inputSchema(
+    parameters: readonly Parameter[],
+    body: RequestBody | undefined,
+  ): { schema: JsonObject; whole?: JsonObject } {
     const refs = new Set<string>();
     const properties: [string, JsonObject][] = [];
     const add = (arg: string, schema: unknown, words: string | undefined) => {
@@ -165,7 +183,9 @@ export class ToolMaker {
       properties: Object.fromEntries(properties),
       ...(required.length > 0 ? { required } : {}),
     };
-    return shrink(assemble(root, refs, this.#inputs));
+    const whole = assemble(root, refs, this.#inputs);
+    const { schema, cut } = shrink(whole);
+    return cut ? { schema, whole } : { schema };
   }
 }
 

@@ -91,8 +91,9 @@ async function describe(
     loaded.tools.set(name, { action: tool.name, restore });
     const plan = plans.get(tool.name);
     const { method = "", path = "", operationId } = operations.get(tool.name) ?? {};
+    const { _meta: _dropped, ...listed } = tool;
     return {
-      ...tool,
+      ...listed,
       name,
       inputSchema: schema,
       access: accessOf(tool),

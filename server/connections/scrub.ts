@@ -117,7 +117,7 @@ export function scrubbedSession(session: AdapterSession, scrubber: Scrubber): Ad
     };
   };
   const { listResources, listResourceTemplates, readResource, listPrompts, getPrompt, complete } = session;
-  const { subscribe, unsubscribe, setLogLevel, forget, onChange } = session;
+  const { subscribe, unsubscribe, setLogLevel, forget, onChange, wholeSchema } = session;
   return {
     introduction: () => scrubber.value(session.introduction()),
     async listTools() {
@@ -132,6 +132,7 @@ export function scrubbedSession(session: AdapterSession, scrubber: Scrubber): Ad
     callTool: (action, args, call) => clean(session.callTool(action, args, heard(call))),
     check: () => clean(session.check()),
     close: () => session.close(),
+    ...(wholeSchema && { wholeSchema: (action) => clean(wholeSchema.call(session, action)) }),
     ...(listResources && { listResources: () => clean(listResources.call(session)) }),
     ...(listResourceTemplates && { listResourceTemplates: () => clean(listResourceTemplates.call(session)) }),
     ...(readResource && { readResource: (uri, call) => clean(readResource.call(session, uri, heard(call))) }),
