@@ -52,6 +52,7 @@ import { assertionKeys, createCallerAssertions } from "./people/caller-assertion
 import { personKey } from "./people/people.ts";
 import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
+import { createTokenDesk } from "./people/token-desk.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
 import { endAccountsOf } from "./signin/departure.ts";
@@ -342,7 +343,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
     pages: site.pages,
-    settings: settingsOf(jackfield.oauth),
+    settings: settingsOf(jackfield.oauth, env),
     origin: publicUrl,
     fetch: options.fetchDocument ?? egress.strangerFetch,
     toolsets,
@@ -355,7 +356,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     if (typeof id === "string") traffic.cut(id);
     if (typeof personId === "string") traffic.cut(personKey(personId));
   });
+  const longestDays = () => jackfield.tokens.longestDays;
+  const tokenDesk = createTokenDesk({ store, tokens, registry, audit, longestDays, clock });
   const api: ApiParts = {
+    tokenDesk,
     ...{ store, tokens, registry, audit, origins, log, clock },
     ...{ sessions: site.sessions, csrf: site.csrf, limiter: shared.limiter },
     stopping: () => traffic.stopping,

@@ -82,7 +82,9 @@ async function callerOfToken(
   const { principal, permissions, role } = holder;
   const row = await store.models.organizations.findByPk(principal.organizationId);
   if (row === null || (organization !== undefined && organization !== row.slug)) throw new JackfieldError("not_found");
-  const { kind, organizationId, issuer, subject, name, key, endpointIds, tokenId } = principal;
+  const { organizationId, issuer, subject, name, key, endpointIds, tokenId } = principal;
+  // A person's own token reaches what is the person's own.
+  const kind = issuer === PEOPLE_ISSUER ? "person" : "agent";
   return {
     ...{ via: "token", kind, id: tokenId, organizationId, organizationSlug: row.slug },
     ...{ issuer, subject, name, key, role, permissions, endpointIds },

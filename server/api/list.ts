@@ -3,8 +3,9 @@ import { healthRoutes } from "./health.ts";
 import { meRoutes } from "./me.ts";
 import type { ApiParts } from "./parts.ts";
 import type { ApiRoute } from "./route.ts";
+import { tokenRoutes } from "./tokens.ts";
 
-const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [meRoutes, healthRoutes];
+const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [meRoutes, tokenRoutes, healthRoutes];
 
 /** All routes. Throws where two have one id: a mistake of ours, seen at the start. */
 export function apiRoutes(parts: ApiParts): ApiRoute[] {

@@ -126,9 +126,10 @@ const DEFINITIONS = z.looseObject({
   $defs: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The pattern of a date or id says nothing to people that its format does not. */
+/** The pattern of a date says nothing that its format does not; that of an id does, because JSON Schema knows none. */
 function dropPattern({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.format === "ulid") delete jsonSchema.format;
+  else if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
 }
 
 function pointed(value: unknown): unknown {

@@ -24,10 +24,16 @@ export function sendProblem(response: Response, error: unknown, headers: Record<
   const known = error instanceof JackfieldError ? error : new JackfieldError("internal");
   const more = listed.safeParse(known.data);
   const { code, message } = known;
-  const body = { error: { code, message, ...(more.success ? { problems: more.data.problems } : {}) } };
+  const problems = more.success ? { problems: more.data.problems.map(placed) } : {};
+  const body = { error: { code, message, ...problems } };
   // A body that was refused unread must not be read as the next request.
   if (!response.req.complete) response.set("connection", "close");
   response.status(statusOf(known)).set(headers).json(body);
+}
+
+/** Lower rooms know fields, not where they came from: what they name stood in the body. */
+function placed({ field, message }: { field: string; message: string }) {
+  return { field: /^(?:path|query|body)\./.test(field) ? field : `body.${field}`, message };
 }
 
 /** The table's status, where it is one of HTTP: what ends a call of a tool as a result is 422 here. */

@@ -32,6 +32,7 @@ import { addServe } from "./serve.ts";
 import { addTokenCreate } from "./token-create.ts";
 import { addTokenList } from "./token-list.ts";
 import { addTokenRevoke } from "./token-revoke.ts";
+import { addTokenRotate } from "./token-rotate.ts";
 import { addVaultRotate } from "./vault-rotate.ts";
 
 /**
@@ -76,8 +77,8 @@ function build(io: CliIo): Command {
     });
 
   addServe(program, io);
-  const token = program.command("token").description("bearer tokens of agents");
-  for (const add of [addTokenCreate, addTokenList, addTokenRevoke]) add(token, io);
+  const token = program.command("token").description("bearer tokens of agents, and people's own");
+  for (const add of [addTokenCreate, addTokenList, addTokenRotate, addTokenRevoke]) add(token, io);
   const connection = program.command("connection").description("connections and their tools");
   for (const add of [
     addConnectionList,

@@ -6,6 +6,7 @@ import { DEFAULT_ENDPOINT } from "../connections/default-endpoint.ts";
 import { configurationEnv } from "../connections/environment.ts";
 import { FIRST_ENVIRONMENT, FIRST_ORGANIZATION, loadConfigDir } from "../connections/files.ts";
 import { JackfieldError } from "../errors.ts";
+import { plainUsername } from "../people/people.ts";
 import type { Store } from "../store/database.ts";
 import type { OrganizationRow } from "../store/models/organizations.ts";
 import type { CliIo } from "./io.ts";
@@ -20,6 +21,19 @@ export async function organizationOf(store: Store, slug: string): Promise<Organi
   const all = await store.models.organizations.findAll({ order: [["slug", "ASC"]] });
   const names = all.map((organization) => organization.slug).join(", ") || "none yet, start the server once";
   throw new JackfieldError("not_found", { text: `There is no organization ${slug} (there are: ${names}).` });
+}
+
+/** The id of a member. @throws JackfieldError `not_found` */
+export async function memberOf(
+  store: Store,
+  { id: organizationId }: OrganizationRow,
+  username: string,
+): Promise<string> {
+  const { people, members } = store.models;
+  const person = await people.findOne({ where: { username: plainUsername(username), disabledAt: null } });
+  const member = person && (await members.findOne({ where: { organizationId, personId: person.id } }));
+  if (member) return member.personId;
+  throw new JackfieldError("not_found", { text: `No member of the organization has the username ${username}.` });
 }
 
 /**

@@ -26,6 +26,10 @@ export function readJackfield(reading: Reading): JackfieldFile {
   for (const key of ["pieces"] as const) {
     if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
   }
+  const { registrationToken } = read.value.oauth;
+  if (registrationToken !== undefined && (reading.env[registrationToken] ?? "") === "") {
+    reading.missing.push(read.yaml.problem(["oauth", "registrationToken"], `Missing ${registrationToken}`));
+  }
   for (const [id, app] of Object.entries(read.value.oauthApps)) {
     for (const key of ["clientId", "clientSecret"] as const) {
       const name = app[key];

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
 import { httpEndpoints } from "./api-schema.ts";
 import { assets } from "./asset-schema.ts";
+import { authorizationServer, tokenRules } from "./authorization-server-schema.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 import { oauthApps, scopeList } from "./oauth-app-schema.ts";
 import { signInProviders } from "./sign-in-schema.ts";
@@ -296,15 +297,6 @@ const vault = z.discriminatedUnion("store", [
 const isDocumentUrl = (url: URL): boolean =>
   url.protocol === "https:" && url.pathname !== "/" && url.username === "" && url.password === "" && url.hash === "";
 
-/** Our own authorization server, through which people sign their clients in. */
-const oauth = z.strictObject({
-  registration: z.enum(["open", "off"]).default("open"),
-  redirects: z.enum(["open", "known-hosts", "loopback-only"]).default("open"),
-  clientDocuments: z.enum(["auto", "on", "off"]).default("auto"),
-  accessTokenMinutes: z.number().int().min(5).max(1440).default(60),
-  refreshGraceSeconds: z.number().int().min(0).max(600).default(120),
-});
-
 const audit = z.strictObject({
   retention: z
     .string()
@@ -332,7 +324,8 @@ export const jackfieldFile = z.strictObject({
   version,
   approvals: approvalFloor.prefault({}),
   audit: audit.prefault({}),
-  oauth: oauth.prefault({}),
+  oauth: authorizationServer.prefault({}),
+  tokens: tokenRules.prefault({}),
   vault: vault.default({ store: "sql" }),
   assets: z.preprocess(inDirectory, assets),
   stdio: z.enum(["allow", "deny"]).default("deny"),

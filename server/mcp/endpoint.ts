@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { classifyInboundRequest } from "@modelcontextprotocol/server";
 import type { Request } from "express";
+import { mayUseEndpoint } from "../access/principals.ts";
 import type { ServedEndpoint, ServedEnvironment } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
 import type { GatewayCaller } from "../gateway/caller.ts";
@@ -154,8 +155,7 @@ function callerFor(
   if (!found || found.endpoint.organizationId !== principal.organizationId) return undefined;
   const { endpoint, environment } = found;
   if (!principal.endpointIds.includes(endpoint.id)) return undefined;
-  const named = endpoint.config.principals;
-  if (named && principal.kind === "agent" && !named.agents.includes(principal.name)) return undefined;
+  if (principal.kind === "agent" && !mayAgentUse(endpoint, principal)) return undefined;
   const traceId = headerOf(request, "traceparent")?.split("-")[1];
   return {
     principal,
@@ -165,6 +165,12 @@ function callerFor(
     holderKey: createHash("sha256").update(`${principal.key}|${principal.clientKey}`).digest("hex"),
     ...(traceId ? { traceId } : {}),
   };
+}
+
+/** An agent is named by its name; a person's own token may go where the person may. */
+function mayAgentUse({ config: { principals } }: ServedEndpoint, { name, membership }: Principal): boolean {
+  if (membership !== undefined) return mayUseEndpoint(principals, membership);
+  return principals === undefined || principals.agents.includes(name);
 }
 
 function listens(body: unknown): boolean {

@@ -151,7 +151,9 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       fetch: known.fetch,
       // The request is the one that express knows the address of, as far as proxies are trusted.
       allowFetch: async (ctx, clientId) =>
-        !known.hasFailed(clientId) && (await limits.take("document", networkOf((ctx.req as Request).ip))) === 0,
+        settings.allowsDocumentHost(new URL(clientId).hostname) &&
+        !known.hasFailed(clientId) &&
+        (await limits.take("document", networkOf((ctx.req as Request).ip))) === 0,
       isActive,
       renderError,
     });

@@ -1,4 +1,5 @@
 /** The HTTP endpoints of the authorization server: limits and normalisers first, then the library. */
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request, Response } from "express";
 import type Provider from "oidc-provider";
@@ -69,6 +70,10 @@ export async function serveRegistration(parts: EndpointParts, request: Request, 
     return fail(response, 403, "access_denied", "this server registers no clients; ask its operator for a client id");
   }
   if (await limited(parts, response, "register", networkOf(request.ip))) return;
+  if (parts.settings.registration === "token" && !carriesToken(request, parts.settings.registrationToken)) {
+    response.set("www-authenticate", 'Bearer realm="jackfield", error="invalid_token"');
+    return fail(response, 401, "invalid_token", "registering needs the initial access token of this server's operator");
+  }
   if (await limited(parts, response, "registerAll", "all")) return;
   const text = await bodyOf(request, response);
   if (text === undefined) return;
@@ -86,6 +91,14 @@ export async function serveRegistration(parts: EndpointParts, request: Request, 
   }
   const headers = { "content-type": "application/json", authorization: undefined };
   await hand(parts, withBody(request, JSON.stringify(metadata), headers), response);
+}
+
+/** RFC 7591 section 3: the initial access token is a bearer token. Both are hashed, so that comparing takes one time. */
+function carriesToken(request: Request, wanted: string | undefined): boolean {
+  const given = /^Bearer +(\S+) *$/i.exec(request.get("authorization") ?? "")?.[1];
+  if (wanted === undefined || given === undefined) return false;
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
 }
 
 async function serveForm(

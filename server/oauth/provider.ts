@@ -116,7 +116,7 @@ function configurationOf(options: ProviderOptions): Configuration {
       introspection: { enabled: false },
       revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
       registration: {
-        enabled: settings.registration === "open",
+        enabled: settings.registration !== "off",
         initialAccessToken: false,
         issueRegistrationAccessToken: false,
         idFactory: () => `dcr_${randomBytes(16).toString("base64url")}`,

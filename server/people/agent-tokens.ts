@@ -1,26 +1,30 @@
-/** The bearer tokens of agents: made, listed, revoked and verified. Only hashes are stored. */
-import ipaddr from "ipaddr.js";
+/**
+ * Bearer tokens of agents, and of people for their own programs: stored, listed, rotated, revoked and verified. Only
+ * hashes are stored. Who may make which is decided in `token-desk.ts`.
+ */
 import { Op } from "sequelize";
 import type { Log } from "../../adapters/contract.ts";
-import { parseRange } from "../config.ts";
 import { JackfieldError } from "../errors.ts";
 import { type Bus, TOPICS } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { AgentTokenRow } from "../store/models/agent-tokens.ts";
-import { PERMISSIONS, type Permission, type Role } from "./permissions.ts";
-import { clientKey, type Principal, parseScopes, principalKey, type Scope } from "./principal.ts";
+import type { Permission } from "./permissions.ts";
+import { type Principal, parseScopes, type Scope } from "./principal.ts";
 import { createTokenCache } from "./token-cache.ts";
 import { hashToken, isToken, makeToken } from "./token-format.ts";
+import { holderOf, permissionsOf, type TokenHolder } from "./token-holder.ts";
+import { isWithin, wrongNetwork } from "./token-networks.ts";
 
-/** Issuer of agents' principals; their subject is the agent's id. */
-export const AGENT_ISSUER = "urn:jackfield:agents";
+export { AGENT_ISSUER, type TokenHolder } from "./token-holder.ts";
 
 /** How often the time of a token's last use is written. */
 const TOUCH_MS = 60_000;
+/** The agent behind a person's own tokens; no agent of the organization may be called so. */
+const PERSONAL = "person:";
 
 export interface NewAgentToken {
   organizationId: string;
-  /** Name of the agent; one that exists gets a further token. */
+  /** Name of the agent, where one that exists gets a further token; of a person's own token what it is for. */
   name: string;
   /** Ids of the endpoints at which it works; at least one. */
   endpointIds: readonly string[];
@@ -33,6 +37,10 @@ export interface NewAgentToken {
   /** Absent: never. */
   expiresAt?: Date;
   createdBy: string;
+  /** The person whose own it is; absent: an agent's. */
+  personId?: string;
+  /** The person who makes it; absent: the operator. */
+  creatorId?: string;
 }
 
 /** A token as lists show it. */
@@ -41,22 +49,30 @@ export type AgentTokenSummary = Omit<AgentTokenRow, "hash" | "scopes" | "permiss
   permissions: Permission[];
 };
 
-/** Whoever holds a token, at the API. */
-export interface TokenHolder {
-  readonly principal: Principal;
-  readonly permissions: ReadonlySet<Permission>;
-  /** Of the person whose own token it is. */
-  readonly role: Role | undefined;
+export interface Rotation {
+  /** Milliseconds for which the old one keeps working, as far as it would have. */
+  readonly overlapMs: number;
+  readonly createdBy: string;
+  readonly creatorId?: string;
+  /** What the successor may at the API, at most. */
+  readonly within: (permission: Permission) => boolean;
 }
 
 export interface AgentTokens {
   /** The token is returned here and never again. Throws `config_invalid`. */
   create(token: NewAgentToken): Promise<{ token: string; id: string }>;
+  /**
+   * Makes a successor that is alike and lives as long as the old one was to live. Throws `not_found` where there is no
+   * such live token and `conflict` where it has a successor.
+   */
+  rotate(organizationId: string, id: string, rotation: Rotation): Promise<{ token: string; id: string }>;
   /** All of an organization, oldest first, the revoked and expired ones included. */
   list(organizationId: string): Promise<AgentTokenSummary[]>;
+  /** One of an organization. */
+  find(organizationId: string, id: string): Promise<AgentTokenSummary | undefined>;
   /** Ends one token by its id or all of an agent by its name; returns how many. Other processes follow within 1 s. */
   revoke(organizationId: string, idOrName: string): Promise<number>;
-  /** Ends every token of the agents that are a member's own; returns how many. */
+  /** Ends every token that is a member's own; returns how many. */
   revokeOwn(organizationId: string, personId: string): Promise<number>;
   /** Who a token stands for; undefined where it is none, unknown, expired, revoked or from a foreign network. */
   verify(token: string, from: { ip?: string }): Promise<Principal | undefined>;
@@ -94,11 +110,11 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
   async function load(hash: string): Promise<Known | undefined> {
     const { generation } = cache;
     const row = await agentTokens.findOne({ where: { hash } });
-    const agent = row === null ? null : await agents.findByPk(row.agentId);
-    const now = clock();
-    const known = row === null || agent === null ? undefined : knownOf(row, agent.name, now);
+    const holder = row === null ? undefined : await holderOf(store, row, clock());
+    const expiresAt = row?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+    const known = holder && row ? { ...holder, expiresAt, networks: row.allowedNetworks } : undefined;
     // A revocation that came in meanwhile must win over a row that was read before it.
-    if (generation === cache.generation) cache.set(hash, known, now, known?.expiresAt ?? Number.POSITIVE_INFINITY);
+    if (generation === cache.generation) cache.set(hash, known, clock(), expiresAt);
     return known;
   }
 
@@ -134,29 +150,41 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
     pending.add(write);
   }
 
+  async function identify(token: string, { ip }: { ip?: string }): Promise<TokenHolder | undefined> {
+    if (!isToken(token, "agt", "pat")) return undefined;
+    const hash = hashToken(token);
+    const now = clock();
+    const cached = cache.get(hash, now);
+    const known = cached === undefined ? await loadOnce(hash) : cached.value;
+    if (known === undefined || clock() >= known.expiresAt) return undefined;
+    if (known.networks !== null && !isWithin(ip, known.networks)) return undefined;
+    touch(known.principal.tokenId, now, ip);
+    return known;
+  }
+
   return {
-    async create({ organizationId, name, endpointIds, scopes, permissions = [], variables, ...given }) {
-      const { allowedNetworks, expiresAt, createdBy } = given;
-      check({ name, endpointIds, scopes, allowedNetworks });
-      const token = makeToken("agt");
+    async create(given) {
+      check(given);
+      const { organizationId, name, endpointIds, scopes, permissions = [], variables, personId } = given;
+      const token = makeToken(personId === undefined ? "agt" : "pat");
       const id = await store.transaction(async (transaction) => {
-        const where = { organizationId, name };
-        const agent = (await agents.findOne({ where, transaction })) ?? (await agents.create(where, { transaction }));
+        const where = { organizationId, name: personId === undefined ? name : `${PERSONAL}${personId}` };
+        const agent =
+          (await agents.findOne({ where, transaction })) ??
+          (await agents.create({ ...where, personId: personId ?? null }, { transaction }));
         const row = await agentTokens.create(
           {
-            organizationId,
-            agentId: agent.id,
-            name,
-            hash: hashToken(token),
-            last4: token.slice(-4),
+            ...{ organizationId, agentId: agent.id, name, hash: hashToken(token), last4: token.slice(-4) },
             scopes: scopes.join(" "),
             permissions: permissions.length === 0 ? null : permissions.join(" "),
             endpointIds: [...endpointIds],
             variables: { ...variables },
-            allowedNetworks: allowedNetworks === undefined ? null : [...allowedNetworks],
-            expiresAt: expiresAt ?? null,
-            createdBy,
+            allowedNetworks: given.allowedNetworks === undefined ? null : [...given.allowedNetworks],
+            expiresAt: given.expiresAt ?? null,
+            createdBy: given.createdBy,
             createdAt: new Date(clock()),
+            personId: personId ?? null,
+            creatorId: given.creatorId ?? null,
           },
           { transaction },
         );
@@ -165,17 +193,55 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
       return { token, id };
     },
 
+    async rotate(organizationId, id, { overlapMs, createdBy, creatorId, within }) {
+      const now = clock();
+      const rotated = await store.transaction(async (transaction) => {
+        const old = await agentTokens.findOne({ where: { organizationId, id, revokedAt: null }, transaction });
+        if (old === null || (old.expiresAt !== null && old.expiresAt.getTime() <= now)) {
+          throw new JackfieldError("not_found", { text: "There is no such token that works." });
+        }
+        const token = makeToken(old.personId === null ? "agt" : "pat");
+        const lifeMs = old.expiresAt === null ? undefined : old.expiresAt.getTime() - old.createdAt.getTime();
+        const overlap = now + overlapMs;
+        const ends = old.expiresAt === null ? overlap : Math.min(overlap, old.expiresAt.getTime());
+        const values = { rotatedAt: new Date(now), expiresAt: new Date(ends) };
+        const where = { id, revokedAt: null, rotatedAt: null };
+        const [claimed] = await agentTokens.update(values, { where, transaction });
+        if (claimed !== 1) throw new JackfieldError("conflict", { text: "The token has a successor already." });
+        const { id: _id, lastUsedAt: _at, lastUsedIp: _ip, ...alike } = old.get({ plain: true });
+        const permissions = [...permissionsOf(old.permissions)].filter(within);
+        const { id: successor } = await agentTokens.create(
+          {
+            ...alike,
+            ...{ hash: hashToken(token), last4: token.slice(-4), rotatedFrom: id, rotatedAt: null, createdBy },
+            permissions: permissions.length === 0 ? null : permissions.join(" "),
+            creatorId: creatorId ?? null,
+            createdAt: new Date(now),
+            expiresAt: lifeMs === undefined ? null : new Date(now + lifeMs),
+          },
+          { transaction },
+        );
+        return { token, id: successor };
+      });
+      // The old one's end moved: nobody may go by what they remember of it.
+      await bus.publish(TOPICS.tokens, {});
+      return rotated;
+    },
+
     async list(organizationId) {
       const rows = await agentTokens.findAll({ where: { organizationId }, order: [["id", "ASC"]] });
-      return rows.map((row) => {
-        const { hash: _hash, scopes, permissions, ...shown } = row.get({ plain: true });
-        return { ...shown, scopes: [...parseScopes(scopes)], permissions: [...permissionsOf(permissions)] };
-      });
+      return rows.map((row) => summaryOf(row.get({ plain: true })));
+    },
+
+    async find(organizationId, id) {
+      const row = await agentTokens.findOne({ where: { organizationId, id } });
+      return row === null ? undefined : summaryOf(row.get({ plain: true }));
     },
 
     async revoke(organizationId, idOrName) {
-      const where = { organizationId, revokedAt: null, [Op.or]: [{ id: idOrName }, { name: idOrName }] };
-      return revokeAll(await agentTokens.findAll({ where }));
+      // A person's own tokens are named by the person: the name of an agent must not end them.
+      const named = [{ id: idOrName }, { name: idOrName, personId: null }];
+      return revokeAll(await agentTokens.findAll({ where: { organizationId, revokedAt: null, [Op.or]: named } }));
     },
 
     async revokeOwn(organizationId, personId) {
@@ -195,70 +261,22 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
       await Promise.all(pending);
     },
   };
-
-  async function identify(token: string, { ip }: { ip?: string }): Promise<TokenHolder | undefined> {
-    if (!isToken(token, "agt", "pat")) return undefined;
-    const hash = hashToken(token);
-    const now = clock();
-    const cached = cache.get(hash, now);
-    const known = cached === undefined ? await loadOnce(hash) : cached.value;
-    if (known === undefined || clock() >= known.expiresAt) return undefined;
-    if (known.networks !== null && !isWithin(ip, known.networks)) return undefined;
-    touch(known.principal.tokenId, now, ip);
-    return known;
-  }
 }
 
-function permissionsOf(text: string | null): Set<Permission> {
-  const words = new Set(text?.split(" "));
-  return new Set(PERMISSIONS.filter((permission) => words.has(permission)));
+function summaryOf({ hash: _hash, scopes, permissions, ...shown }: AgentTokenRow): AgentTokenSummary {
+  return { ...shown, scopes: [...parseScopes(scopes)], permissions: [...permissionsOf(permissions)] };
 }
 
-function check(
-  token: Pick<NewAgentToken, "name" | "endpointIds" | "scopes"> & { allowedNetworks: readonly string[] | undefined },
-): void {
+function check({ name, endpointIds, scopes, allowedNetworks = [], personId }: NewAgentToken): void {
   const refuse = (text: string): never => {
     throw new JackfieldError("config_invalid", { text });
   };
-  if (token.name.trim() !== token.name || token.name === "" || [...token.name].length > 128) {
+  if (name.trim() !== name || name === "" || [...name].length > 128) {
     refuse("A token's name has 1 to 128 characters and no blanks at its ends.");
   }
-  if (token.endpointIds.length === 0) refuse("A token names at least one endpoint.");
-  if (token.scopes.length === 0) refuse("A token has at least one scope.");
-  const wrong = token.allowedNetworks?.find((network) => parseRange(network) === undefined);
+  if (personId === undefined && name.startsWith(PERSONAL)) refuse(`No agent's name begins with ${PERSONAL}`);
+  if (endpointIds.length === 0) refuse("A token names at least one endpoint.");
+  if (scopes.length === 0) refuse("A token has at least one scope.");
+  const wrong = wrongNetwork(allowedNetworks);
   if (wrong !== undefined) refuse(`${JSON.stringify(wrong)} is neither an address nor a network.`);
-}
-
-function knownOf(row: AgentTokenRow, agentName: string, now: number): Known | undefined {
-  const expiresAt = row.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-  if (row.revokedAt !== null || expiresAt <= now) return undefined;
-  const principal: Principal = {
-    kind: "agent",
-    organizationId: row.organizationId,
-    issuer: AGENT_ISSUER,
-    subject: row.agentId,
-    name: agentName,
-    key: principalKey(AGENT_ISSUER, row.agentId),
-    scopes: parseScopes(row.scopes),
-    tokenId: row.id,
-    clientKey: clientKey(row.id),
-    endpointIds: Object.freeze(row.endpointIds),
-    variables: Object.freeze(row.variables),
-  };
-  return {
-    principal: Object.freeze(principal),
-    permissions: permissionsOf(row.permissions),
-    role: undefined,
-    expiresAt,
-    networks: row.allowedNetworks,
-  };
-}
-
-/** `::ffff:a.b.c.d` counts as a.b.c.d: that is how a dual-stack socket names an IPv4 peer. */
-function isWithin(ip: string | undefined, networks: readonly string[]): boolean {
-  if (ip === undefined || !ipaddr.isValid(ip)) return false;
-  const address = ipaddr.process(ip);
-  return networks.some((network) =>
-    parseRange(network)?.some((range) => range[0].kind() === address.kind() && address.match(range[0], range[1])),
-  );
 }

@@ -17,7 +17,10 @@ export type PeopleChange =
   | "identity_linked"
   | "identity_unlinked"
   | "password_changed"
-  | "organization_made";
+  | "organization_made"
+  | "token_made"
+  | "token_rotated"
+  | "token_revoked";
 
 export interface PeopleEvent {
   readonly organizationId: string;

@@ -1,10 +1,15 @@
 import { createHash } from "node:crypto";
+import type { PersonInOrganization } from "../access/principals.ts";
 
 export const SCOPES = ["mcp:read", "mcp:write", "mcp:pair"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** Who calls: a person or an agent, always inside one organization. */
 export interface Principal {
+  /**
+   * `person`: somebody who signed in and sits there. `agent`: whatever holds a token, one of a person's own included:
+   * it decides nothing and has no permission of the person.
+   */
   readonly kind: "agent" | "person";
   readonly organizationId: string;
   readonly issuer: string;
@@ -20,6 +25,8 @@ export interface Principal {
   /** The only endpoints at which the token works. */
   readonly endpointIds: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
+  /** Of a person's own token: what decides which of its endpoints are theirs. */
+  readonly membership?: PersonInOrganization;
 }
 
 /** One digest for issuer and subject together: SHA-256 in hexadecimal. */

@@ -1,7 +1,7 @@
 import type { Sequelize } from "sequelize";
 import { defineTable, digest, id, json, moment, reference, string, type Table } from "./table.ts";
 
-/** A bearer token of an agent. Only its hash is kept. */
+/** A bearer token of an agent, or of a person for their own programs. Only its hash is kept. */
 export interface AgentTokenRow {
   id: string;
   organizationId: string;
@@ -27,6 +27,12 @@ export interface AgentTokenRow {
   revokedAt: Date | null;
   /** The token this one succeeds. */
   rotatedFrom: string | null;
+  /** When it got a successor; it ends with the overlap. */
+  rotatedAt: Date | null;
+  /** The person whose own it is; null: an agent's. */
+  personId: string | null;
+  /** The person who made it; null: the operator, at the command line. */
+  creatorId: string | null;
 }
 
 export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
@@ -52,6 +58,9 @@ export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
       lastUsedIp: string(45, { allowNull: true }),
       revokedAt: moment({ allowNull: true }),
       rotatedFrom: reference({ allowNull: true }),
+      rotatedAt: moment({ allowNull: true }),
+      personId: reference({ allowNull: true }),
+      creatorId: reference({ allowNull: true }),
     },
     [["hash"]],
   );
