@@ -40,6 +40,8 @@ test("a long task is begun through one process, followed after that one is kille
   first.child.kill("SIGKILL");
   await once(first.child, "close");
   assert.deepEqual(agent.script.canceled, []);
+  const checked = await runToEnd(["connection", "check", "slow"], env);
+  assert.match(checked.stdout, /^slow works\. Tester 1\.2\.3 \(A2A 1\.0 over JSON-RPC, card not signed\)/);
 
   const second = await serve(t, env);
   assert.notEqual(second.child.pid, first.child.pid);
