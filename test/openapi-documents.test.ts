@@ -79,6 +79,36 @@ test("versions that are written carelessly are taken, and others refused by name
   }
 });
 
+test("lines of quoted texts and lists that stand too far to the left are read as their author meant them", async () => {
+  const { tools, warnings, skipped } = await read(`openapi: 3.0.0
+paths:
+    /a:
+        post:
+            operationId: a
+            description: "The first line
+          and the second.
+
+          After a gap."
+            parameters:
+                - { name: b, in: query, schema: { type: string, enum: [
+          one,
+          two
+        ] } }
+    /c:
+        get: { operationId: c }
+`);
+  assert.deepEqual(skipped, []);
+  assert.deepEqual(
+    tools.map(({ name, description }) => [name, description]),
+    [
+      ["a", "The first line and the second.\nAfter a gap."],
+      ["c", "GET /c"],
+    ],
+  );
+  assert.deepEqual(objectOf(objectOf(tools[0]?.inputSchema["properties"])["b"])["enum"], ["one", "two"]);
+  assert.match(warnings.join(), /lines of the YAML stand too far to the left/);
+});
+
 test("of 3.2 there are QUERY, additional methods and a whole query as one argument", async () => {
   const q = {
     name: "q",

@@ -21,6 +21,10 @@ export class DocumentError extends Error {
 const MAX_LENIENT = 4 * 1024 * 1024;
 const MAX_ALIASES = 100_000;
 const MAX_DEPTH = 500;
+const OUTDENTED = /^deficient indentation/;
+/** Lines that are moved to the right; each costs a reading up to the next. */
+const MAX_MOVES = 12;
+const MOVE = " ".repeat(40);
 
 /**
  * Numbers that are not written as JSON writes them (`012`, `0x1f`, `+1`, `.inf`) stay the text that their author wrote:
@@ -70,20 +74,57 @@ async function parseText(text: string): Promise<ParsedText> {
   }
   let reason: string;
   try {
-    const value = load(text, {
-      schema: SCHEMA,
-      json: true,
-      maxAliases: MAX_ALIASES,
-      maxTotalMergeKeys: 100_000,
-      maxDepth: MAX_DEPTH,
-    });
-    return { value, warnings: [] };
+    return loadYaml(text);
   } catch (error) {
     reason = firstLine(error);
+    const moved = OUTDENTED.test(reason) ? loadOutdented(text, error) : undefined;
+    if (moved !== undefined) return moved;
   }
   const lenient = text.length <= MAX_LENIENT ? await parseLeniently(text) : undefined;
   if (lenient !== undefined) return lenient;
   throw new DocumentError(`The document is neither JSON nor YAML: ${reason}`);
+}
+
+function loadYaml(text: string): ParsedText {
+  const value = load(text, {
+    schema: SCHEMA,
+    json: true,
+    maxAliases: MAX_ALIASES,
+    maxTotalMergeKeys: 100_000,
+    maxDepth: MAX_DEPTH,
+  });
+  return { value, warnings: [] };
+}
+
+/**
+ * Quoted texts and lists in brackets whose further lines stand too far to the left, as older parsers took them. Blanks
+ * at the beginning of such a line mean nothing, so it is moved to the right, and the text is read once more.
+ * @param fault what the first reading threw
+ * @returns undefined where that is not all, or too often
+ */
+function loadOutdented(text: string, fault: unknown): ParsedText | undefined {
+  const lines = text.split("\n");
+  let error = fault;
+  for (let moves = 0; moves < MAX_MOVES && OUTDENTED.test(firstLine(error)); moves += 1) {
+    const line = lineOf(error);
+    const found = line === undefined ? undefined : lines[line];
+    if (line === undefined || found === undefined || found.startsWith(MOVE)) return undefined;
+    lines[line] = MOVE + found;
+    try {
+      const { value } = loadYaml(lines.join("\n"));
+      return { value, warnings: [`${moves + 1} lines of the YAML stand too far to the left`] };
+    } catch (next) {
+      error = next;
+    }
+  }
+  return undefined;
+}
+
+/** Of the mark that the parser puts into its errors; the first line is 0. */
+function lineOf(error: unknown): number | undefined {
+  const mark: unknown = error instanceof Error ? Reflect.get(error, "mark") : undefined;
+  const line: unknown = isObject(mark) ? mark["line"] : undefined;
+  return typeof line === "number" ? line : undefined;
 }
 
 /** YAML with faults that others overlook, in examples most of all. Undefined where too little is left of it. */

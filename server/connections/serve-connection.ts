@@ -6,6 +6,7 @@ import type { CatalogueItem } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { compileAccess } from "../access/classes.ts";
 import { assignNames } from "../gateway/names.ts";
+import { portableSchema } from "../gateway/portable-schema.ts";
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
 import { takeTurns } from "./turns.ts";
@@ -101,6 +102,8 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
       connection,
     };
     connection.tools.push(tool);
+    // Remembered for whoever compiles tool sets: there it would be done for all tools at once.
+    portableSchema(definition.inputSchema);
   }
   return connection;
 }

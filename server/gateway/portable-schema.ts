@@ -36,11 +36,28 @@ const NAMES_PROPERTIES = [
 /** Listed key -> the upstream's own key, for renamed keys only. */
 export type PropertyMap = ReadonlyMap<string, string>;
 
+interface Portable {
+  schema: JsonObject;
+  restore: PropertyMap;
+}
+
+const made = new WeakMap<JsonObject, Portable>();
+
 /**
- * @param inputSchema a tool's input schema as its upstream wrote it; not changed
+ * Remembered for each schema, as long as that is there: every endpoint that shows a tool needs the same.
+ * @param inputSchema a tool's input schema as its upstream wrote it; not changed, by nobody
  * @returns the schema to list, always `type: "object"` with `properties`, and the way back for the arguments
  */
-export function portableSchema(inputSchema: JsonObject): { schema: JsonObject; restore: PropertyMap } {
+export function portableSchema(inputSchema: JsonObject): Portable {
+  let known = made.get(inputSchema);
+  if (known === undefined) {
+    known = makePortable(inputSchema);
+    made.set(inputSchema, known);
+  }
+  return known;
+}
+
+function makePortable(inputSchema: JsonObject): Portable {
   const merged = mergeUnions(inputSchema);
   const properties = objectOf(merged["properties"]);
   const required = stringsOf(merged["required"]).filter((key, index, all) => all.indexOf(key) === index);
