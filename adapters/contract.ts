@@ -5,6 +5,8 @@
  * `CallContext`. One suite (`test/contract/adapter.ts`) runs against every implementation.
  */
 
+import type { PieceHost } from "./pieces/host.ts";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: unknown };
 
@@ -33,13 +35,20 @@ export type AdapterMemory = { [key: string]: Json };
 
 /** One secret and where it goes. */
 export type SingleCredential =
-  /** `within`: the token goes to this URL and below only; absent: to the connection's origin. */
-  | { kind: "bearer"; token: string; within?: string }
+  /**
+   * `within`: the token goes to this URL and below only; absent: to the connection's origin. `data`: what else the
+   * authorization server said when it gave the token, without the tokens that stay here.
+   */
+  | { kind: "bearer"; token: string; within?: string; data?: JsonObject }
   | { kind: "basic"; username: string; password: string }
   | { kind: "header" | "query" | "cookie"; name: string; value: string };
 
 /** What a connection authenticates with; `several` holds one for each security scheme of its document, by name. */
-export type Credential = SingleCredential | { kind: "several"; schemes: Readonly<Record<string, SingleCredential>> };
+export type Credential =
+  | SingleCredential
+  | { kind: "several"; schemes: Readonly<Record<string, SingleCredential>> }
+  /** Named values that no scheme of HTTP places: a piece's own form. */
+  | { kind: "fields"; values: Readonly<Record<string, string>> };
 
 /** What an upstream said to a credential. */
 export interface Refusal {
@@ -75,6 +84,10 @@ export interface AdapterContext {
    * A request's body may be a stream with its `content-length`; no redirect is followed with one.
    */
   readonly fetchStream: typeof globalThis.fetch;
+  /** Where pieces run, bound to this connection and whose credential it uses; absent where none can. */
+  readonly pieces?: PieceHost;
+  /** The class that the connection's reviewed patterns give an action; undefined: it does not exist for callers. */
+  readonly classOf?: (action: string, annotations?: JsonObject) => "read" | "write" | undefined;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -328,6 +341,11 @@ export interface Adapter {
   readonly type: "mcp" | "openapi" | "http" | "a2a" | "ap";
   /** JSON Schema of the adapter's own keys of a connection; validates YAML and draws the form. */
   readonly configSchema: JsonObject;
+  /**
+   * Pure: what a model wrote loosely as the schema has it, before it is checked against the schema. Absent: arguments
+   * are checked as they are.
+   */
+  coerce?(tool: ToolDefinition, args: JsonObject): JsonObject;
   /** Pure: wire names, defaults, coercion. Guards, approval and audit see its output and nothing changes it after. */
   prepare(tool: ToolDefinition, args: JsonObject): Prepared;
   open(context: AdapterContext): Promise<AdapterSession>;
@@ -349,7 +367,14 @@ export type UpstreamErrorCode =
   | "upstream_died"
   | "authentication_required"
   | "blocked_address"
-  | "loop_detected";
+  | "loop_detected"
+  | "worker_oom"
+  | "worker_timeout"
+  | "worker_died"
+  | "sandbox_unavailable"
+  | "piece_unavailable"
+  | "unsupported_in_tool"
+  | "result_too_large";
 
 /**
  * An upstream failed. `message` is for the caller (no secrets, bounded), `detail` for log and audit.

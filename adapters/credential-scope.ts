@@ -54,6 +54,9 @@ export function applyCredential(
       const added = Object.values(credential.schemes).map((single) => applyCredential(single, request, home));
       return added.find((secret) => secret !== undefined);
     }
+    // Not for a request: whoever takes such a form places its values itself.
+    case "fields":
+      return undefined;
   }
   return secretsOf(credential)[0];
 }
@@ -63,15 +66,29 @@ function basicPair(username: string, password: string): string {
   return Buffer.from(`${username}:${password}`, "utf8").toString("base64");
 }
 
+/** Of a field: a URL or a region stands among the secrets of a form. */
+const NAMES_A_SECRET = /token|secret|passw|key|credential/i;
+
+/** Texts under keys that name a token or a secret, at any depth. */
+export function tokensIn(value: unknown, depth: number): string[] {
+  if (typeof value !== "object" || value === null || depth > 8) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (typeof inner !== "string") return tokensIn(inner, depth + 1);
+    return NAMES_A_SECRET.test(key) && !/type$/i.test(key) ? [inner] : [];
+  });
+}
+
 /** Everything in a credential that an upstream might echo and nobody may see. */
 export function secretsOf(credential: Credential): string[] {
   switch (credential.kind) {
     case "bearer":
-      return [credential.token];
+      return [credential.token, ...tokensIn(credential.data, 0)];
     case "basic":
       return [credential.password, basicPair(credential.username, credential.password)];
     case "several":
       return Object.values(credential.schemes).flatMap(secretsOf);
+    case "fields":
+      return Object.entries(credential.values).flatMap(([name, value]) => (NAMES_A_SECRET.test(name) ? [value] : []));
     default:
       return [credential.value];
   }
@@ -86,6 +103,7 @@ export function isSameCredential(a: Credential | undefined, b: Credential | unde
 function placed(credential: Credential): string {
   if (credential.kind === "bearer") return JSON.stringify([credential.kind, credential.token]);
   if (credential.kind === "basic") return JSON.stringify([credential.kind, credential.username, credential.password]);
+  if (credential.kind === "fields") return JSON.stringify([credential.kind, Object.entries(credential.values)]);
   if (credential.kind !== "several") return JSON.stringify([credential.kind, credential.name, credential.value]);
   return JSON.stringify(Object.entries(credential.schemes).map(([name, single]) => [name, placed(single)]));
 }

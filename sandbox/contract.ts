@@ -106,7 +106,10 @@ export interface PieceDescription {
   readonly contextVersion: string;
   /** The piece's `auth`: none, one, or several to choose from. */
   readonly auth: readonly Described[];
-  /** By the name under which they run. `props` are inside, each as `Described`. */
+  /**
+   * By the name under which they run. `props` are inside, each as `Described`; `needs` says what the text of the
+   * action's function uses that a tool has not (`runtime/piece/needs.ts`).
+   */
   readonly actions: { readonly [name: string]: Described };
   /** Names only: nothing here can run one. */
   readonly triggers: readonly string[];

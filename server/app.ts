@@ -53,6 +53,7 @@ import { personKey } from "./people/people.ts";
 import type { Principal } from "./people/principal.ts";
 import { principalMay } from "./people/principal-permissions.ts";
 import { createTokenDesk } from "./people/token-desk.ts";
+import { openPieces } from "./pieces/open.ts";
 import { mountRoutes } from "./routes.ts";
 import { openSharedState } from "./shared-state/open.ts";
 import { endAccountsOf } from "./signin/departure.ts";
@@ -75,6 +76,8 @@ export interface AppOptions {
   readonly clock?: () => number;
   /** Names to addresses; tests decide it. */
   readonly resolver?: Resolver;
+  /** A certificate (PEM) that is trusted beside those that Node trusts; tests make one. */
+  readonly trust?: string;
   /** Milliseconds of silence, and in all, that a call may last. */
   readonly timeouts?: Gateway["timeouts"];
   /** Milliseconds a parked question waits for its answer. */
@@ -135,6 +138,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     allow: config.allowPrivateUpstreams,
     closed: () => [...listeners, ...services],
     ...(options.resolver ? { resolver: options.resolver } : {}),
+    ...(options.trust === undefined ? {} : { trust: options.trust }),
     keepAcrossOrigins: [HOP_HEADER],
   });
 
@@ -144,15 +148,27 @@ export async function createApp(options: AppOptions): Promise<App> {
   const credentials = createStoredCredentials({ store, vault, bus: shared.bus, clock });
   const stopRereading = shared.bus.subscribe("keys", () => keyring.reread());
   let { jackfield } = loadConfigDir(config.configDir, env);
+  const hop = { header: HOP_HEADER, value: instanceId };
+  const pieces = openPieces({
+    ...{ dataDir: config.dataDir, shared, fetch: egress.upstreamFetch, hop, env, log, clock },
+    activepieces: () => jackfield.activepieces,
+  });
   const publish = async () => {
     const loaded = loadConfigDir(config.configDir, env);
-    const { drafted } = await publishConfig({ store, bus: shared.bus }, loaded, FILES, clock);
+    const { drafted } = await publishConfig({ store, bus: shared.bus }, pieces.withFree(loaded), FILES, clock);
     jackfield = loaded.jackfield;
     for (const { organization, environment } of drafted) {
       log.info({ organization, environment }, "what the files say waits in the draft until somebody publishes it");
     }
   };
   await publish();
+  const registry = createRegistry({ store, bus: shared.bus, log, pieces: pieces.offers });
+  await registry.ready;
+  /** What is offered of the pieces stands in no table, so the registry has to be told. */
+  const reload = async () => {
+    await publish();
+    await registry.reload();
+  };
   const authoring: Authoring = {
     store,
     bus: shared.bus,
@@ -160,11 +176,21 @@ export async function createApp(options: AppOptions): Promise<App> {
     clock,
     oauthApps: () => Object.keys(jackfield.oauthApps),
   };
-  const stopReloading = shared.bus.subscribe("reload", () => {
-    publish().catch((error: unknown) =>
+  const reread = () => {
+    reload().catch((error: unknown) =>
       log.error({ reason: String(error) }, "the configuration could not be read again"),
     );
-  });
+  };
+  const stopReloading = [
+    shared.bus.subscribe("reload", () => {
+      reread();
+      pieces.installMissing();
+    }),
+    shared.bus.subscribe("pieces", () => {
+      pieces.offers.reread();
+      reread();
+    }),
+  ];
   const auditRetention = createAuditRetention({
     store,
     keyring,
@@ -173,11 +199,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     clock,
   });
-  const registry = createRegistry({ store, bus: shared.bus, log });
-  await registry.ready;
-
   const publicUrl = () => publicOrigin(config, listeners.find(({ own }) => own)?.port ?? config.port);
-  const hop = { header: HOP_HEADER, value: instanceId };
   const allowsLoopback = config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback");
   const desk = openAccounts({
     store,
@@ -190,6 +212,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     publicUrl,
     allowsLoopback,
     hop,
+    pieceSignIn: (id) => pieces.offers.oauth(id),
     log,
     clock,
   });
@@ -207,6 +230,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     env,
     credentials,
     credentialFor: desk.credentialFor,
+    pieces: pieces.host,
   });
   const catalogue = createCatalogue({
     store,
@@ -402,16 +426,18 @@ export async function createApp(options: AppOptions): Promise<App> {
       const { address, port } = await listening(http, config);
       listeners.push({ host: address, port, own: true });
       oauth.start();
+      // Not in the way of anybody: what is offered and not there appears when it is installed.
+      pieces.installMissing();
       return { url: new URL("/mcp", publicOrigin(config, port)).href };
     },
-    reload: publish,
+    reload,
     async close() {
       const drained = traffic.stop(DRAIN_MS);
       const closed = http.listening ? new Promise<void>((resolve) => http.close(() => resolve())) : Promise.resolve();
       http.closeIdleConnections();
       changes.close();
       stopCutting();
-      stopReloading();
+      for (const stop of stopReloading) stop();
       stopRereading();
       await drained;
       // Streams end before the listener, which would wait for them for ever.
@@ -423,7 +449,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       await closed;
       clearInterval(freed);
       // Together: a service that hangs would hold its reading until its session ends.
-      await Promise.all([catalogue.close(), sessions.close()]);
+      await Promise.all([catalogue.close(), sessions.close(), pieces.close()]);
       face.activations.close();
       tasks.close();
       accounts.close();

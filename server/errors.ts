@@ -121,6 +121,13 @@ export const ERRORS = {
   },
   upstream_status: { status: 200, text: "The service behind the connection answered with an error." },
   upstream_died: { status: 200, text: "The process behind the connection ended in mid-call." },
+  worker_oom: { status: 200, text: "The piece used more memory than it may; its process was ended." },
+  worker_timeout: { status: 200, text: "The piece did not finish in time; it was ended." },
+  worker_died: { status: 200, text: "The process of the piece ended in mid-call." },
+  sandbox_unavailable: { status: 200, text: "Pieces cannot be run at this moment; try again." },
+  piece_unavailable: { status: 200, text: "The piece is not offered or not installed on this server." },
+  piece_refused: { status: 400, text: "The piece cannot be installed." },
+  unsupported_in_tool: { status: 200, text: "The action needs what only a flow has, so it cannot run as a tool." },
   authentication_required: { status: 200, text: "The service behind the connection requires authentication." },
 
   // People

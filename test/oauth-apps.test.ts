@@ -205,9 +205,63 @@ const RECORDED = {
 
 for (const [name, { type, body, tokens }] of Object.entries(RECORDED)) {
   test(`a token answer is read: ${name}`, () => {
-    assert.deepEqual(readTokenAnswer(body, type), { kind: "tokens", tokens });
+    const answer = readTokenAnswer(body, type);
+    assert.equal(answer.kind, "tokens");
+    assert.deepEqual(answer.kind === "tokens" && answer.tokens, tokens);
   });
 }
+
+test("what is told to a piece of a token answer gets no new tokens and says to nobody who somebody is", () => {
+  const body = JSON.stringify({
+    access_token: "xoxb-1",
+    refresh_token: "refresh",
+    id_token: "identity",
+    team: { id: "T1" },
+    authed_user: { access_token: "xoxp-1", refresh_token: "refresh-2", refresh_token_expires_in: 9 },
+  });
+  const answer = readTokenAnswer(body, "application/json");
+  assert.deepEqual(answer.kind === "tokens" && answer.data, {
+    access_token: "xoxb-1",
+    team: { id: "T1" },
+    authed_user: { access_token: "xoxp-1" },
+  });
+});
+
+test("an app takes from a piece what its author wrote down; a smaller form of the piece asks for its scopes only", async (t) => {
+  const place = await sqlite.place(t);
+  const room = await openAccountRoom({
+    place,
+    env: ENV,
+    oauthApps: { newest: { ...CLIENT, piece: "newest", parameters: { owner: "workspace" } } },
+    pieceSignIn: (id) =>
+      id === "newest"
+        ? {
+            authorizationUrl: "https://{region}.newest.example/authorize?user_scope=extra",
+            tokenUrl: "https://{region}.newest.example/token",
+            scopes: ["notes:read", "notes:write"],
+            pkce: false,
+            authentication: "header",
+            parameters: { owner: "user", prompt: "consent" },
+          }
+        : undefined,
+  });
+  t.after(() => room.close());
+  const base = connectionOf("https://unused.example/", { app: "newest", values: { region: "eu" } });
+  const app = room.apps.of(base);
+  assert.ok(app);
+  assert.equal(app.tokenUrl, "https://eu.newest.example/token");
+  assert.equal(app.client.method, "client_secret_basic");
+  const url = room.apps.authorizationUrl(app, { state: "s", redirectUri: "https://ours.example/cb", verifier: "v" });
+  assert.equal(url.host, "eu.newest.example");
+  assert.deepEqual(
+    ["user_scope", "scope", "owner", "prompt", "code_challenge"].map((name) => url.searchParams.get(name)),
+    ["extra", "notes:read notes:write", "workspace", "consent", null],
+  );
+  const lite = { ...base, config: { piece: "newest-lite", scopes: ["notes:read"] } };
+  assert.deepEqual(room.apps.of(lite)?.scopes, ["notes:read"]);
+  const wider = { ...lite, auth: { ...lite.auth, scopes: ["notes:read", "notes:write"] } };
+  assert.deepEqual(room.apps.of(wider)?.scopes, ["notes:read"], "a connection asks for no more than the offer");
+});
 
 test("refusals are read whatever their status, and what is no answer gives no token", () => {
   const errorOf = (body: string, type = "application/json") => {

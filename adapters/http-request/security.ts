@@ -4,6 +4,9 @@ import type { SchemePlan } from "./plan.ts";
 
 export type Schemes = Readonly<Record<string, SchemePlan>>;
 
+/** Fields of a form have no place in a request. */
+type Placed = Exclude<Credential, { kind: "fields" }>;
+
 /**
  * Picks what goes along with a request.
  *
@@ -15,8 +18,9 @@ export type Schemes = Readonly<Record<string, SchemePlan>>;
 export function chooseCredential(
   security: readonly (readonly string[])[] | undefined,
   schemes: Schemes,
-  credential: Credential | undefined,
+  given: Credential | undefined,
 ): { send: Credential | undefined } | { missing: string[] } {
+  const credential = given?.kind === "fields" ? undefined : given;
   if (security === undefined) return { send: credential };
   const demanding = security.filter((alternative) => alternative.length > 0);
   if (demanding.length === 0) return { send: undefined };
@@ -36,7 +40,7 @@ export function chooseCredential(
   return { missing: [...new Set(demanding[0])] };
 }
 
-function fitting(name: string, schemes: Schemes, credential: Credential): SingleCredential | undefined {
+function fitting(name: string, schemes: Schemes, credential: Placed): SingleCredential | undefined {
   if (credential.kind === "several") {
     return Object.hasOwn(credential.schemes, name) ? credential.schemes[name] : undefined;
   }

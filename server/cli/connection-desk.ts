@@ -10,6 +10,7 @@ import type { ServedConnection } from "../connections/types.ts";
 import type { Egress } from "../egress/fetch.ts";
 import { JackfieldError } from "../errors.ts";
 import { HOP_HEADER } from "../mcp/hops.ts";
+import { openPieces } from "../pieces/open.ts";
 import { type AccountsDesk, openAccounts } from "../signin/open-accounts.ts";
 import { readerOf } from "../signin/reader.ts";
 import { VERSION } from "../version.ts";
@@ -32,14 +33,19 @@ export interface ConnectionDesk extends Workplace, AccountsDesk {
 export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) => Promise<void>): Promise<void> {
   await withWorkplace(io, async (workplace) => {
     const { config, log, store, shared } = workplace;
-    const registry = createRegistry({ store, bus: shared.bus, log });
-    await registry.ready;
     await withEgress(workplace, async (egress) => {
       const instance = await store.models.settings.findByPk("instance_id");
       const credentials = await openCredentials(workplace, io.env, egress);
       const hop = { header: HOP_HEADER, value: instance?.value ?? "cli" };
       const env = configurationEnv(io.env, config);
       const { jackfield } = loadConfigDir(config.configDir, env);
+      const pieces = openPieces({
+        ...{ dataDir: config.dataDir, shared, fetch: egress.upstreamFetch, hop, env: io.env, log },
+        activepieces: () => jackfield.activepieces,
+        clock: Date.now,
+      });
+      const registry = createRegistry({ store, bus: shared.bus, log, pieces: pieces.offers });
+      await registry.ready;
       const desk = openAccounts({
         ...workplace,
         credentials,
@@ -49,6 +55,7 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
         publicUrl: () => publicOrigin(config),
         allowsLoopback: config.allowPrivateUpstreams.some(([base]) => base.range() === "loopback"),
         hop,
+        pieceSignIn: (id) => pieces.offers.oauth(id),
         clock: Date.now,
       });
       const sessions = createSessions({
@@ -62,6 +69,7 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
         env,
         credentials,
         credentialFor: desk.credentialFor,
+        pieces: pieces.host,
       });
       const { bus, locks } = shared;
       const reader = readerOf(desk.accounts);
@@ -71,6 +79,7 @@ export async function withConnections(io: CliIo, work: (desk: ConnectionDesk) =>
       } finally {
         await catalogue.close();
         await sessions.close();
+        await pieces.close();
         desk.accounts.close();
         credentials.close();
         await registry.close();

@@ -28,6 +28,10 @@ import { addPeopleResetLink, addPeopleSetupLink } from "./people-links.ts";
 import { addPeopleList } from "./people-list.ts";
 import { addPeopleGroups, addPeopleRemove, addPeopleRole, addPeopleSessions } from "./people-members.ts";
 import { addPeopleRecover } from "./people-recover.ts";
+import { addPiecesCheck } from "./pieces-check.ts";
+import { addPiecesInstall } from "./pieces-install.ts";
+import { addPiecesList } from "./pieces-list.ts";
+import { addPiecesRemove } from "./pieces-remove.ts";
 import { addServe } from "./serve.ts";
 import { addTokenCreate } from "./token-create.ts";
 import { addTokenList } from "./token-list.ts";
@@ -109,6 +113,8 @@ function build(io: CliIo): Command {
   ]) {
     add(people, io);
   }
+  const pieces = program.command("pieces").description("Activepieces pieces that connections may use");
+  for (const add of [addPiecesInstall, addPiecesList, addPiecesRemove, addPiecesCheck]) add(pieces, io);
   addMigrate(program, io);
   addConfigCheck(program.command("config").description("configuration files"), io);
   addOpenapiDryrun(program.command("openapi").description("OpenAPI documents"), io);

@@ -105,8 +105,9 @@ function draftCredential(
     async find(organizationId, name, options) {
       const stored = await credentials.find(organizationId, name, options);
       if (Object.keys(draft.values).length === 0) return stored;
-      const base = stored ?? { id: "unsaved", kind: "secret" as const, revision: "unsaved" };
-      return { ...base, value: (field) => draft.values[field] ?? stored?.value(field) };
+      const base = stored ?? { id: "unsaved", kind: "secret" as const, revision: "unsaved", fields: [] };
+      const fields = [...new Set([...base.fields, ...Object.keys(draft.values)])];
+      return { ...base, fields, value: (field) => draft.values[field] ?? stored?.value(field) };
     },
   };
   return credentialOf(draft, { env, credentials: given });

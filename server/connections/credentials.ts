@@ -26,10 +26,16 @@ export function credentialName({ slug, credential }: Pick<Authenticating, "slug"
 /** The first environment variable that the connection names and that is not set. */
 export function missingOf(connection: Pick<ServedConnection, "config" | "auth">, env: Env): string | undefined {
   const named = Object.values(stringMap(connection.config["env"])).flatMap(envReferences);
+  named.push(...Object.values(connection.auth.fields ?? {}).flatMap(envReferences));
   const { secretEnv, clientIdEnv, privateKeyEnv } = connection.auth;
   const ofSchemes = Object.values(connection.auth.schemes ?? {}).map((scheme) => scheme.secretEnv);
   for (const name of [secretEnv, clientIdEnv, privateKeyEnv, ...ofSchemes]) if (name !== undefined) named.push(name);
   return named.find((name) => env[name] === undefined || env[name] === "");
+}
+
+interface CredentialSources {
+  env: Env;
+  credentials: Pick<StoredCredentials, "find">;
 }
 
 /**
@@ -41,10 +47,8 @@ export function missingOf(connection: Pick<ServedConnection, "config" | "auth">,
  * It rejects with JackfieldError `missing_variable`, `authorization_required` (there is no such credential) or
  * `credential_unreadable`.
  */
-export function credentialOf(
-  connection: Authenticating,
-  { env, credentials }: { env: Env; credentials: Pick<StoredCredentials, "find"> },
-): AdapterContext["credential"] {
+export function credentialOf(connection: Authenticating, parts: CredentialSources): AdapterContext["credential"] {
+  const { env, credentials } = parts;
   const { auth } = connection;
   const find = async (scheme: SchemeAuth, field: string, fresh: boolean): Promise<SingleCredential> => {
     const { secretEnv } = scheme;
@@ -74,10 +78,35 @@ export function credentialOf(
       return { kind: "several", schemes: Object.fromEntries(schemes) };
     };
   }
+  if (auth.method === "fields") {
+    return async (refused) => ({ kind: "fields", values: await fieldsOf(connection, parts, refused !== undefined) });
+  }
   const { method } = auth;
   if (method !== "bearer" && method !== "basic" && method !== "api_key") return async () => undefined;
   const scheme: SchemeAuth = { ...auth, method };
   return (refused) => find(scheme, SECRET, refused !== undefined);
+}
+
+/** Values of a form: those of the stored credential, and over them those that the configuration gives. */
+async function fieldsOf(
+  connection: Authenticating,
+  { env, credentials }: CredentialSources,
+  fresh: boolean,
+): Promise<Record<string, string>> {
+  const { fields = {}, secretEnv } = connection.auth;
+  const values: Record<string, string> = {};
+  const stored = await credentials.find(connection.organizationId, credentialName(connection), { fresh });
+  for (const field of stored?.fields ?? []) {
+    const value = stored?.value(field);
+    if (value !== undefined) values[field] = value;
+  }
+  const named = secretEnv === undefined ? fields : { ...fields, [SECRET]: `\${env:${secretEnv}}` };
+  for (const [field, value] of Object.entries(named)) {
+    const filled = resolveEnv(value, env);
+    if ("missing" in filled) throw new JackfieldError("missing_variable", { text: `Missing ${filled.missing}` });
+    values[field] = filled.value;
+  }
+  return values;
 }
 
 /** The field of a stored credential that holds the secret of a scheme: its name in lower case. */

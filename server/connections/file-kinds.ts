@@ -23,9 +23,6 @@ export const NO_JACKFIELD: JackfieldFile = jackfieldFile.parse({ version: 1 });
 export function readJackfield(reading: Reading): JackfieldFile {
   const read = readNamed(reading, reading.root, "jackfield", jackfieldFile);
   if (read === undefined) return NO_JACKFIELD;
-  for (const key of ["pieces"] as const) {
-    if (read.value[key] !== undefined) reading.notes.push(read.yaml.problem([key], "is accepted and not used yet"));
-  }
   const { registrationToken } = read.value.oauth;
   if (registrationToken !== undefined && (reading.env[registrationToken] ?? "") === "") {
     reading.missing.push(read.yaml.problem(["oauth", "registrationToken"], `Missing ${registrationToken}`));
@@ -93,6 +90,9 @@ export function readConnections(reading: Reading, dir: string): LoadedConnection
       reading.errors.push(read.yaml.problem(["connection", "command"], message));
     }
     const { auth } = connection;
+    for (const { path, message } of pieceProblems(connection)) {
+      reading.errors.push(read.yaml.problem(["connection", ...path], message));
+    }
     if (auth?.method === "oauth" && auth.app !== undefined && !Object.hasOwn(reading.jackfield.oauthApps, auth.app)) {
       const message = `there is no OAuth app ${auth.app} under oauthApps of jackfield.yml`;
       reading.errors.push(read.yaml.problem(["connection", "auth", "app"], message));
@@ -126,6 +126,22 @@ export function readEndpoints(reading: Reading, dir: string): LoadedEndpoint[] {
   return endpoints;
 }
 
+/** Ways to authenticate that only pieces have, and those that they cannot have. */
+function pieceProblems({ type, auth }: ConnectionFile): { path: string[]; message: string }[] {
+  const at = ["auth", "method"];
+  if (type !== "ap") return auth?.method === "fields" ? [{ path: at, message: "fields are of pieces (type: ap)" }] : [];
+  switch (auth?.method) {
+    case "oauth":
+      return auth.app === undefined ? [{ path: ["auth"], message: "a piece is signed in to with an app" }] : [];
+    case "client_credentials":
+    case "api_key":
+    case "several":
+      return [{ path: at, message: "must be none, oauth, bearer, basic or fields for a piece" }];
+    default:
+      return [];
+  }
+}
+
 /** `Missing NAME` for each environment variable that the connection names and that is not set. */
 function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const named: { path: string[]; value: string }[] = [];
@@ -135,6 +151,11 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
   if (connection.auth?.method === "several") {
     for (const [name, { secret }] of Object.entries(connection.auth.schemes)) {
       if (secret !== undefined) named.push({ path: ["connection", "auth", "schemes", name, "secret"], value: secret });
+    }
+  }
+  if (connection.auth?.method === "fields") {
+    for (const [name, value] of Object.entries(connection.auth.fields ?? {})) {
+      named.push({ path: ["connection", "auth", "fields", name], value });
     }
   }
   if (connection.type === "mcp") {
@@ -152,7 +173,6 @@ function reportMissing(reading: Reading, yaml: YamlFile, connection: ConnectionF
 
 function noteConnection(reading: Reading, yaml: YamlFile, connection: ConnectionFile): void {
   const note = (path: string[], message: string) => reading.notes.push(yaml.problem(["connection", ...path], message));
-  if (connection.type === "ap") note(["type"], "connections of type ap are accepted and not served yet");
   if (connection.type === "a2a" && typeof connection.access === "object") {
     const { read, write } = connection.access;
     const named = compileNames([...(read?.tools ?? []), ...(write?.tools ?? [])]);

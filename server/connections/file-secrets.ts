@@ -2,6 +2,7 @@
  * A configuration file never holds a secret (design, section 8). What stands where a secret usually stands, or looks
  * like one, is refused; `${env:NAME}` names one, in the few places where one may be named.
  */
+import { fieldName } from "../../adapters/pieces/auth.ts";
 import type { Path } from "./yaml-file.ts";
 
 /** `${env:NAME}`, wherever it stands in a value. */
@@ -59,15 +60,20 @@ function walk(value: unknown, path: Path, findings: SecretFinding[]): void {
 function complaint(value: string, path: Path): string | undefined {
   const [, section, name] = path.map(String);
   const last = String(path.at(-1));
-  const inAuth = section === "auth" && (last === "secret" || name === "clientId" || name === "privateKey");
+  const inFields = section === "auth" && name === "fields";
+  const inAuth =
+    inFields || (section === "auth" && (last === "secret" || name === "clientId" || name === "privateKey"));
   const mayNameSecrets = inAuth || (section === "env" && path.length === 3);
   const isReference = envReferences(value).length > 0;
   if (isReference && !mayNameSecrets)
-    return `\${env:NAME} is allowed in auth.secret (clientId, privateKey) and in env only`;
+    return `\${env:NAME} is allowed in auth.secret (clientId, privateKey, fields) and in env only`;
   if (!isReference && value.includes(`\${env:`)) return `is not a reference of the form \${env:NAME}`;
   if (SECRET_VALUE.test(value)) return `looks like a secret; name it as \${env:NAME} where a secret may be named`;
   if (section === "headers" && name !== undefined && SECRET_NAME.test(name)) {
     return "a header that carries a secret does not belong in a file; use auth";
+  }
+  if (inFields && SECRET_NAME.test(fieldName(last)) && !isReference) {
+    return `a secret does not belong in a file; name it as \${env:NAME}, or store it with credential set`;
   }
   if (section === "env" && name !== undefined && SECRET_NAME.test(name) && !isReference && value !== "") {
     return `a secret does not belong in a file; name it as \${env:NAME}`;

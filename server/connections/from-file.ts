@@ -1,6 +1,8 @@
 /** Checked words of a file -> what is stored and served, with every default filled in. */
 import { resolve } from "node:path";
 import type { JsonObject } from "../../adapters/contract.ts";
+import { fieldName } from "../../adapters/pieces/auth.ts";
+import { OPTIONS_TOOL } from "../../adapters/pieces/schema.ts";
 import type { AccessRules } from "../access/classes.ts";
 import type { PolicyEntry } from "../access/policy.ts";
 import { envReferences } from "./file-secrets.ts";
@@ -24,7 +26,7 @@ export function connectionConfig(slug: string, file: ConnectionFile, baseDir: st
     review: file.review,
     ...(file.credential === undefined ? {} : { credential: file.credential }),
     auth: authConfig(file),
-    access: accessRules(file.access, file.type === "ap" ? file.expose : undefined),
+    access: file.type === "ap" ? withOptionsTool(accessRules(file.access, file.expose)) : accessRules(file.access),
     ...(file.approvals === undefined ? {} : { approvals: file.approvals }),
     adapter: adapterKeys(file, baseDir),
   };
@@ -50,6 +52,9 @@ function authConfig({ auth, access }: Pick<ConnectionFile, "auth" | "access">): 
     if (privateKeyEnv !== undefined) config.privateKeyEnv = privateKeyEnv;
     if (algorithm !== undefined) config.algorithm = algorithm;
     if (authentication !== undefined) config.authentication = authentication;
+  }
+  if (auth.method === "fields" && auth.fields !== undefined) {
+    config.fields = Object.fromEntries(Object.entries(auth.fields).map(([name, value]) => [fieldName(name), value]));
   }
   if (auth.method === "bearer" || auth.method === "basic" || auth.method === "api_key") return schemeAuth(auth);
   if (auth.method === "several") {
@@ -84,7 +89,7 @@ export function specFile(spec: string, baseDir: string): string {
 }
 
 /** Without `access` nothing has a class, so nothing is served: what nobody reviewed does not exist. */
-function accessRules(access: ConnectionFile["access"], expose: string[] | undefined): AccessRules {
+function accessRules(access: ConnectionFile["access"], expose?: string[] | undefined): AccessRules {
   const rules: AccessRules = {
     read: [],
     write: [],
@@ -108,6 +113,16 @@ function accessRules(access: ConnectionFile["access"], expose: string[] | undefi
   rules.resources = access.resources ?? [];
   rules.prompts = access.prompts ?? [];
   return rules;
+}
+
+/** What looks up choices belongs to every action of a piece that has some: it reads, and no list has to name it. */
+function withOptionsTool(rules: AccessRules): AccessRules {
+  const named = rules.read.length + rules.write.length > 0;
+  return {
+    ...rules,
+    ...(named ? { read: [...rules.read, OPTIONS_TOOL] } : {}),
+    ...(rules.expose === undefined ? {} : { expose: [...rules.expose, OPTIONS_TOOL] }),
+  };
 }
 
 function adapterKeys(file: ConnectionFile, baseDir: string): JsonObject {
@@ -138,7 +153,12 @@ function adapterKeys(file: ConnectionFile, baseDir: string): JsonObject {
         assertion: file.assertion,
       });
     case "ap":
-      return { piece: file.piece, version: file.version };
+      return defined({
+        piece: file.piece,
+        version: file.version,
+        expose: file.expose ?? (typeof file.access === "object" ? file.access.expose : undefined),
+        audience: file.audience,
+      });
   }
 }
 

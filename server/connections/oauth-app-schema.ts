@@ -36,31 +36,42 @@ const OWN_PARAMETERS = new Set([
   "code_challenge_method",
 ]);
 
-export const oauthApp = z.strictObject({
-  label: z.string().min(1).max(200).optional(),
-  clientId: variable,
-  clientSecret: variable.optional(),
-  authorizationUrl: template,
-  tokenUrl: template,
-  revocationUrl: template.optional(),
-  /** As the provider spells itself in its answers (`iss`), where it does. */
-  issuer: template.optional(),
-  scopes: scopeList.default([]),
-  scopeParameter: z.string().min(1).max(100).default("scope"),
-  scopeSeparator: z.enum([" ", ","]).default(" "),
-  pkce: z.boolean().default(true),
-  authentication: z.enum(["header", "body"]).default("body"),
-  parameters: z
-    .record(
-      z
-        .string()
-        .min(1)
-        .refine((name) => !OWN_PARAMETERS.has(name), "is set by each request itself"),
-      z.string(),
-    )
-    .default({}),
-  reach: z.strictObject({ note: z.string().min(1).max(2000), link: z.url().optional() }).optional(),
-});
+export const oauthApp = z
+  .strictObject({
+    label: z.string().min(1).max(200).optional(),
+    clientId: variable,
+    clientSecret: variable.optional(),
+    /** A piece that is offered: endpoints, scopes and the rest are those that its author wrote down. */
+    piece: z.string().min(1).max(200).optional(),
+    authorizationUrl: template.optional(),
+    tokenUrl: template.optional(),
+    revocationUrl: template.optional(),
+    /** As the provider spells itself in its answers (`iss`), where it does. */
+    issuer: template.optional(),
+    scopes: scopeList.default([]),
+    scopeParameter: z.string().min(1).max(100).default("scope"),
+    scopeSeparator: z.enum([" ", ","]).default(" "),
+    /** Default: true, or as the piece has it. */
+    pkce: z.boolean().optional(),
+    /** Default: body, or as the piece has it. */
+    authentication: z.enum(["header", "body"]).optional(),
+    parameters: z
+      .record(
+        z
+          .string()
+          .min(1)
+          .refine((name) => !OWN_PARAMETERS.has(name), "is set by each request itself"),
+        z.string(),
+      )
+      .default({}),
+    reach: z.strictObject({ note: z.string().min(1).max(2000), link: z.url().optional() }).optional(),
+  })
+  .superRefine((app, context) => {
+    for (const key of ["authorizationUrl", "tokenUrl"] as const) {
+      if (app[key] !== undefined || app.piece !== undefined) continue;
+      context.addIssue({ code: "custom", path: [key], message: "is needed, or piece: whose author wrote it down" });
+    }
+  });
 
 export const oauthApps = z.record(
   z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be an id: lower-case letters, digits and -"),

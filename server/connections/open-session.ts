@@ -8,6 +8,7 @@ import {
 } from "../../adapters/contract.ts";
 import { secretsOf } from "../../adapters/credential-scope.ts";
 import { adapterFor } from "../../adapters/index.ts";
+import { accessOf } from "../access/classes.ts";
 import { JackfieldError } from "../errors.ts";
 import { urlOf } from "../signin/binding.ts";
 import { missingOf, openConfig } from "./credentials.ts";
@@ -28,6 +29,12 @@ export interface OpeningParts {
   fetchStream: typeof globalThis.fetch;
   /** Where `${env:NAME}` is looked up. */
   env: Readonly<Record<string, string | undefined>>;
+  /** Where pieces run; absent: nowhere. */
+  pieces?: (caller: {
+    connectionId: string;
+    organizationId: string;
+    principalKey?: string | undefined;
+  }) => NonNullable<AdapterContext["pieces"]>;
   identity: { readonly name: string; readonly version: string };
   hop: { readonly header: string; readonly value: string };
   log: Log;
@@ -37,7 +44,10 @@ export interface OpeningParts {
 
 /** What is opened, as what, and for how long. */
 export interface Opening {
-  connection: Pick<ServedConnection, "id" | "slug" | "type" | "config" | "auth" | "asks">;
+  connection: Pick<ServedConnection, "id" | "slug" | "type" | "config" | "auth" | "asks" | "organizationId"> &
+    Partial<Pick<ServedConnection, "access">>;
+  /** Whose session it is, where each user has their own. */
+  principalKey?: string | undefined;
   credential: AdapterContext["credential"];
   memory: AdapterContext["memory"];
   /** Ends the session, also while it opens. */
@@ -53,6 +63,7 @@ export interface Opening {
 export async function openSession(parts: OpeningParts, opening: Opening): Promise<AdapterSession> {
   const { fetch, fetchStream, env, identity, hop, log, clock = Date.now } = parts;
   const { connection, memory, abort, changed } = opening;
+  const { access } = connection;
   const adapter = adapterFor(connection.type);
   if (adapter === undefined) {
     throw new UpstreamError("upstream_protocol", `Connections of type ${connection.type} are not served yet.`, {
@@ -84,6 +95,10 @@ export async function openSession(parts: OpeningParts, opening: Opening): Promis
     namedFetch: async (input, init) => (await namedBy(parts, connection, "document"))(input, init),
     fileFetch: async (input, init) => (await namedBy(parts, connection, "file"))(input, init),
     fetchStream,
+    ...(adapter.type === "ap" && parts.pieces !== undefined ? { pieces: parts.pieces(callerOf(opening)) } : {}),
+    ...(access === undefined
+      ? {}
+      : { classOf: (action, annotations) => accessOf(access).classOf(action, annotations) }),
     log: scrubbedLog(log, scrubber),
     clock,
     signal: abort.signal,
@@ -120,6 +135,10 @@ async function namedBy(
   const url = urlOf(connection);
   if (named !== undefined && url !== undefined) return named(url, what);
   throw new JackfieldError("blocked_address", { detail: "nothing that this connection names can be reached" });
+}
+
+function callerOf({ connection, principalKey }: Opening) {
+  return { connectionId: connection.id, organizationId: connection.organizationId, principalKey };
 }
 
 /** What the environment of a command gets from variables of ours. */

@@ -8,7 +8,7 @@ import type { Log } from "../../adapters/contract.ts";
 import type { Bus } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import { FIRST_ORGANIZATION } from "./files.ts";
-import { loadFingerprint, loadServed, type Served } from "./snapshot.ts";
+import { loadFingerprint, loadServed, type PieceOffers, type Served } from "./snapshot.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
 
 const LOOK_EVERY_MS = 30_000;
@@ -36,7 +36,15 @@ export interface Registry {
   close(): Promise<void>;
 }
 
-export function createRegistry({ store, bus, log }: { store: Store; bus: Bus; log: Log }): Registry {
+export interface RegistryOptions {
+  store: Store;
+  bus: Bus;
+  log: Log;
+  /** Absent: connections of pieces have no tools. */
+  pieces?: PieceOffers;
+}
+
+export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Registry {
   let served: Served = { environments: new Map(), connections: new Map(), fingerprint: "" };
   const listeners = new Set<(change: { environmentId: string }) => void>();
   let closed = false;
@@ -45,7 +53,7 @@ export function createRegistry({ store, bus, log }: { store: Store; bus: Bus; lo
 
   const read = async (): Promise<void> => {
     const before = served;
-    const after = await loadServed(store, before);
+    const after = await loadServed(store, before, pieces);
     if (closed) return;
     served = after;
     const ids = new Set([...before.environments.keys(), ...after.environments.keys()]);

@@ -5,11 +5,13 @@
  */
 import { z } from "zod";
 import { compileNames, GlobError, parseGlob } from "../access/glob.ts";
+import { isVersion } from "../pieces/names.ts";
 import { httpEndpoints } from "./api-schema.ts";
 import { assets } from "./asset-schema.ts";
 import { authorizationServer, tokenRules } from "./authorization-server-schema.ts";
 import { headerProblems, keyHeaderProblem } from "./header-rules.ts";
 import { oauthApps, scopeList } from "./oauth-app-schema.ts";
+import { activepieces } from "./pieces-schema.ts";
 import { signInProviders } from "./sign-in-schema.ts";
 
 /** The error of a pattern in words, or undefined where it can be read. */
@@ -103,6 +105,12 @@ function checkKey(value: { in: string; name: string }, path: string[], context: 
   if (message !== undefined) context.addIssue({ code: "custom", path: [...path, "name"], message });
 }
 
+/** Values of a piece's own form: those that are no secret as they are, a secret by the variable that holds it. */
+const fields = z.record(
+  z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,63}$/, "must be the name of a field"),
+  z.union([z.string().min(1).max(8000), z.number(), z.boolean()]).transform(String),
+);
+
 const auth = z
   .discriminatedUnion("method", [
     z.strictObject({ method: z.literal("none") }),
@@ -125,6 +133,7 @@ const auth = z
     bearer,
     basic,
     apiKey,
+    z.strictObject({ method: z.literal("fields"), fields: fields.optional(), secret: secretName.optional() }),
     z.strictObject({
       method: z.literal("several"),
       schemes: z.record(text, z.discriminatedUnion("method", [bearer, basic, apiKey])),
@@ -196,7 +205,6 @@ const mcp = z
     }
   });
 
-const json = z.json();
 const connection = z.discriminatedUnion("type", [
   mcp,
   z.strictObject({
@@ -221,7 +229,17 @@ const connection = z.discriminatedUnion("type", [
     push: z.enum(["on", "off"]).optional(),
     assertion: z.enum(["on", "off"]).optional(),
   }),
-  z.strictObject({ type: z.literal("ap"), ...common, piece: text, version: text, expose: names.optional() }),
+  z.strictObject({
+    type: z.literal("ap"),
+    ...common,
+    piece: text,
+    version: z.string().refine(isVersion, "must be one exact version such as 0.17.9").optional(),
+    expose: names.optional(),
+    audience: z
+      .array(z.enum(["ai", "both", "human"]))
+      .min(1)
+      .optional(),
+  }),
 ]);
 
 export const connectionFile = z.strictObject({ version, connection });
@@ -329,7 +347,8 @@ export const jackfieldFile = z.strictObject({
   vault: vault.default({ store: "sql" }),
   assets: z.preprocess(inDirectory, assets),
   stdio: z.enum(["allow", "deny"]).default("deny"),
-  pieces: z.array(json).optional(),
+  /** The pieces that may be connected. */
+  activepieces: activepieces.optional(),
   oauthApps: oauthApps.default({}),
   /** How we become a client where the operator was not given one. */
   signInOrder: z

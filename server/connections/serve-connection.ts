@@ -2,7 +2,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { Op } from "sequelize";
-import type { CatalogueItem } from "../../adapters/contract.ts";
+import type { CatalogueItem, JsonObject } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
 import { compileAccess } from "../access/classes.ts";
 import { assignNames } from "../gateway/names.ts";
@@ -21,6 +21,8 @@ export interface ConnectionToServe {
   /** Of the stored credential that it uses, where there is one. */
   credentialRevision: string | undefined;
   revision: string;
+  /** Of a piece: what the operator's offer of it adds to its keys. */
+  offer?: JsonObject;
 }
 
 /** Stored tools that are read with one query. */
@@ -58,7 +60,7 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     label: config.label,
     description: config.description,
     aliases: config.aliases,
-    config: config.adapter,
+    config: of.offer === undefined ? config.adapter : pieceConfig(config, of.offer),
     auth: config.auth,
     ...(config.credential === undefined ? {} : { credential: config.credential }),
     ...(of.credentialRevision === undefined ? {} : { credentialRevision: of.credentialRevision }),
@@ -82,6 +84,8 @@ export async function serveConnection(store: Store, of: ConnectionToServe): Prom
     ...servingState(of, state),
     revision: of.revision,
   };
+  // A piece that is not offered any more has no tools until it is again; what is known of them stays.
+  if (of.offer !== undefined && of.offer["bundle"] === undefined) return connection;
   const turns = takeTurns();
   for (const row of await storedTools(store, connectionId)) {
     await turns.pass();
@@ -139,6 +143,14 @@ async function storedTools(store: Store, connectionId: string) {
   return all.sort((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1));
 }
 
+/** What the adapter of pieces gets: the connection's keys, how it authenticates, and the offer. */
+export function pieceConfig(
+  { adapter, auth }: Pick<ConnectionConfig, "adapter" | "auth">,
+  offer: JsonObject,
+): JsonObject {
+  return { ...adapter, method: auth.method, values: auth.values ?? {}, ...offer };
+}
+
 /** Why a connection that nobody has signed in to could not be read. */
 const UNSIGNED = "authorization_required";
 
@@ -147,6 +159,9 @@ function servingState(
   state: ConnectionStateRow | null,
 ): { state: ConnectionServingState; loadError?: { code: string; message: string } } {
   if (adapterFor(of.config.type) === undefined) return { state: "disabled" };
+  if (of.offer !== undefined && of.offer["bundle"] === undefined) {
+    return { state: "failed", loadError: { code: "piece_unavailable", message: String(of.offer["reason"]) } };
+  }
   if (lacksCredential(of)) return { state: "needsAuthorization" };
   // Who has signed in is another thing for each caller; here it counts whether anybody ever had.
   const signedIn = state?.catalogueAt != null || (state?.loadErrorCode ?? UNSIGNED) !== UNSIGNED;
@@ -167,6 +182,10 @@ function lacksCredential({ config, credentialRevision }: ConnectionToServe): boo
     case "none":
     case "oauth":
       return false;
+    case "fields": {
+      const { fields = {}, secretEnv } = config.auth;
+      return credentialRevision === undefined && secretEnv === undefined && Object.keys(fields).length === 0;
+    }
     case "several": {
       const schemes = Object.values(config.auth.schemes ?? {});
       return credentialRevision === undefined && schemes.some(({ secretEnv }) => secretEnv === undefined);

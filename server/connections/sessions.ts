@@ -81,6 +81,7 @@ export function createSessions(options: SessionsOptions): ConnectionSessions {
       connection,
       credential: credentialGetter(options, connection, principalKey),
       memory: connectionMemory(options.store, connection.id),
+      principalKey,
       abort,
       changed: (change) => {
         for (const listener of listeners) listener({ connection, change });

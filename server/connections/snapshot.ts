@@ -1,4 +1,5 @@
 /** Reads what is served from the store: published versions, stored catalogues, states of connections. */
+import type { JsonObject } from "../../adapters/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
 import { credentialName } from "./credentials.ts";
@@ -15,6 +16,13 @@ export interface Served {
   /** Equal as long as nothing that is served changed in the store. */
   fingerprint: string;
 }
+
+/** What is offered of the pieces: `bundle` and limits, or `reason` why there is none. */
+export interface PieceOffers {
+  served(config: JsonObject): JsonObject;
+}
+
+const NO_PIECES: JsonObject = { reason: "Pieces are not served by this process." };
 
 type State = Pick<ConnectionStateRow, "connectionId" | "catalogueRevision" | "loadErrorCode" | "loadErrorMessage">;
 
@@ -50,7 +58,7 @@ function stateMarks(state: State): unknown[] {
  * Reads everything that is served. A connection of `before` whose version, catalogue and state are the same is taken
  * over, so that what was compiled from it stays valid and its tools are not read again.
  */
-export async function loadServed(store: Store, before: Served): Promise<Served> {
+export async function loadServed(store: Store, before: Served, pieces?: PieceOffers): Promise<Served> {
   const { models } = store;
   // The marks are read before what they stand for: a change in between is then seen again, never missed.
   const marks = await loadMarks(store);
@@ -83,7 +91,8 @@ export async function loadServed(store: Store, before: Served): Promise<Served> 
         ? revisions.get(`${organizationId}|${credentialName({ slug, ...config })}`)
         : undefined;
       const seen = state === undefined ? null : stateMarks(state);
-      const revision = digestOf([row.config, seen, credentialRevision]);
+      const offer = config.type === "ap" ? (pieces?.served(config.adapter) ?? NO_PIECES) : undefined;
+      const revision = digestOf([row.config, seen, credentialRevision, offer]);
       const known = before.connections.get(row.connectionId);
       const connection =
         known?.revision === revision
@@ -96,6 +105,7 @@ export async function loadServed(store: Store, before: Served): Promise<Served> 
               config,
               credentialRevision,
               revision,
+              ...(offer === undefined ? {} : { offer }),
             });
       own.push(connection);
       connections.set(connection.id, connection);

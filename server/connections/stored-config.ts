@@ -26,12 +26,13 @@ const connection = z.object({
   review: z.enum(["patterns", "strict"]),
   credential: z.string().exactOptional(),
   auth: z.object({
-    method: z.enum(["none", "oauth", "client_credentials", "bearer", "basic", "api_key", "several"]),
+    method: z.enum(["none", "oauth", "client_credentials", "bearer", "basic", "api_key", "several", "fields"]),
     scopes: strings.exactOptional(),
     ...scheme,
     schemes: z
       .record(z.string(), z.object({ method: z.enum(["bearer", "basic", "api_key"]), ...scheme }))
       .exactOptional(),
+    fields: z.record(z.string(), z.string()).exactOptional(),
     pairing: z.literal(true).exactOptional(),
     app: z.string().exactOptional(),
     values: z.record(z.string(), z.string()).exactOptional(),

@@ -48,6 +48,8 @@ export interface OpenCredential {
   readonly id: string;
   readonly kind: CredentialKind;
   readonly revision: string;
+  /** Names of the fields that have a value. */
+  readonly fields: readonly string[];
   /** The value of a field; undefined where it has none. @throws JackfieldError `credential_unreadable` */
   value(field: string): string | undefined;
 }
@@ -176,6 +178,7 @@ function openCredential({ id, name, kind, revision }: CredentialRow, secrets: Se
     id,
     kind,
     revision,
+    fields: secrets.fields,
     value(field) {
       try {
         return secrets.open(field);

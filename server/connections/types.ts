@@ -27,7 +27,7 @@ export interface SchemeAuth {
 
 /** How a connection authenticates; the secret itself is never part of it, at most the name of what holds it. */
 export interface AuthConfig {
-  method: "none" | "oauth" | "client_credentials" | "several" | SchemeAuth["method"];
+  method: "none" | "oauth" | "client_credentials" | "several" | "fields" | SchemeAuth["method"];
   scopes?: string[];
   /** api_key only. */
   in?: "header" | "query" | "cookie";
@@ -36,6 +36,8 @@ export interface AuthConfig {
   username?: string;
   /** several only: by the name that the document gives to the security scheme. */
   schemes?: Record<string, SchemeAuth>;
+  /** fields only: by the field's name; `${env:NAME}` stays as it is written and is resolved at each use. */
+  fields?: Record<string, string>;
   /** Name of the environment variable that holds the secret (`secret: ${env:NAME}`). */
   secretEnv?: string;
   /** oauth only: its account may also come from a pairing packet. */

@@ -7,6 +7,7 @@
  */
 import { lookup as systemLookup } from "node:dns/promises";
 import type { LookupFunction } from "node:net";
+import { rootCertificates } from "node:tls";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { parseAddress } from "./addresses.ts";
 import { blocked, checkAddress, checkUrl, type Policy } from "./policy.ts";
@@ -31,8 +32,14 @@ const CONNECT_TIMEOUT = 10_000;
 type Connector = ReturnType<typeof buildConnector>;
 
 /** Makes an undici Agent whose every socket obeys `policy`. Close it when done. */
-export function createAgent(options: { policy: Policy; resolver: Resolver }): Dispatcher {
-  const { policy, resolver } = options;
+export function createAgent(options: {
+  policy: Policy;
+  resolver: Resolver;
+  /** A certificate (PEM) that is trusted beside those that Node trusts. */
+  trust?: string | undefined;
+}): Dispatcher {
+  const { policy, resolver, trust } = options;
+  const authorities = trust === undefined ? {} : { ca: [...rootCertificates, trust] };
   const connectors = new Map<string, Connector>();
   const connectorFor = (port: number, plain: boolean): Connector => {
     const key = `${port} ${plain}`;
@@ -42,6 +49,7 @@ export function createAgent(options: { policy: Policy; resolver: Resolver }): Di
         timeout: CONNECT_TIMEOUT,
         keepAlive: true,
         autoSelectFamily: true,
+        ...authorities,
         lookup: guardedLookup(policy, resolver, port, plain),
       });
       // Ports are few; a list of upstreams that walks through thousands must not grow this for ever.

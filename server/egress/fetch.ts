@@ -19,6 +19,8 @@ export interface EgressOptions {
   /** Listeners that stay closed to every connection; asked at each connect, so it may grow after `listen`. */
   readonly closed: () => readonly Closed[];
   readonly resolver?: Resolver;
+  /** A certificate (PEM) that is trusted beside those that Node trusts. */
+  readonly trust?: string;
   /** Lower-case names of headers that are no credentials and go along to another origin (the hop header). */
   readonly keepAcrossOrigins?: readonly string[];
 }
@@ -72,10 +74,11 @@ const BODILESS = new Set([101, 204, 205, 304]);
 /** Opens the way out. Close it on shutdown. */
 export function createEgress(options: EgressOptions): Egress {
   const resolver = options.resolver ?? systemResolver;
+  const { trust } = options;
   const upstream: Policy = { ranges: options.allow.map(rangeOf), closed: options.closed };
   const stranger: Policy = { ranges: [], closed: options.closed };
-  const dispatcher = createAgent({ policy: upstream, resolver });
-  const strangers = createAgent({ policy: stranger, resolver });
+  const dispatcher = createAgent({ policy: upstream, resolver, trust });
+  const strangers = createAgent({ policy: stranger, resolver, trust });
   const harmless = new Set([...HARMLESS, ...(options.keepAcrossOrigins ?? [])]);
   const strangerFetch = guardedFetch(strangers, stranger, STRANGER, harmless);
   const outside = { document: strangerFetch, file: guardedFetch(strangers, stranger, FILE, harmless) };

@@ -8,6 +8,7 @@ import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { isAssetHandle, type JsonObject, type Log } from "../../adapters/contract.ts";
+import { nearestName } from "../../adapters/nearest-name.ts";
 
 export interface Schemas {
   /** Undefined where the value fits, else one sentence a model can act on. */
@@ -59,18 +60,26 @@ export function createSchemas(log: Log): Schemas {
     problem(hash, schema, value) {
       const validate = validator(hash, schema);
       if (!validate || validate(value)) return undefined;
-      return explain(validate.errors ?? []);
+      return explain(validate.errors ?? [], schema);
     },
   };
 }
 
-function explain(errors: readonly ErrorObject[]): string {
+function explain(errors: readonly ErrorObject[], schema: JsonObject): string {
   const lines = errors.slice(0, 5).map((error) => {
     const where = error.instancePath === "" ? "arguments" : error.instancePath.slice(1).replaceAll("/", ".");
     const allowed = error.keyword === "enum" ? ` (${JSON.stringify(error.params["allowedValues"]).slice(0, 200)})` : "";
-    const extra = error.keyword === "additionalProperties" ? ` "${error.params["additionalProperty"]}"` : "";
+    const extra = error.keyword === "additionalProperties" ? strangerIn(error, schema) : "";
     return `${where}: ${error.message}${extra}${allowed}`;
   });
   const more = errors.length > 5 ? `; and ${errors.length - 5} more` : "";
   return `${lines.join("; ")}${more}`;
+}
+
+/** The name that the schema does not know and, for an argument itself, the one that was probably meant. */
+function strangerIn(error: ErrorObject, { properties }: JsonObject): string {
+  const name = String(error.params["additionalProperty"]);
+  const known = error.instancePath === "" && typeof properties === "object" && properties !== null ? properties : {};
+  const nearest = nearestName(name, Object.keys(known));
+  return nearest === undefined ? ` "${name}"` : ` "${name}" (did you mean "${nearest}"?)`;
 }

@@ -220,14 +220,16 @@ async function argumentsFor(
       return { code: error.code, text: error.message, problem: error.detail ?? error.message };
     }
   }
-  const restored = restoreArguments({ ...given }, entry.restore);
   const { definition } = entry.tool;
+  const adapter = adapterFor(entry.connection.type);
+  const asNamed = restoreArguments({ ...given }, entry.restore);
+  const restored = adapter?.coerce?.(definition, asNamed) ?? asNamed;
   const problem = gateway.schemas.problem(`${entry.tool.hash}:input`, definition.inputSchema, restored);
   if (problem && !call.caller.toolset.transparent) {
     const text = `${ERRORS.invalid_arguments.text} ${problem}. See the schema with tool_search {"query": "select:${entry.name}"}.`;
     return { code: "invalid_arguments", text, problem, args: restored };
   }
-  return adapterFor(entry.connection.type)?.prepare(definition, restored) ?? { args: restored };
+  return adapter?.prepare(definition, restored) ?? { args: restored };
 }
 
 function resolveOrRecord(gateway: Gateway, call: ToolCall, started: number): ToolEntry {

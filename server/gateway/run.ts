@@ -118,6 +118,10 @@ function limits(gateway: Gateway, reach: Reach): { timeoutMs: number; maxTimeout
 const LOSES: ReadonlySet<string> = new Set([
   "upstream_timeout",
   "upstream_died",
+  "worker_oom",
+  "worker_timeout",
+  "worker_died",
+  "result_too_large",
   "upstream_unreachable",
   "upstream_protocol",
   "upstream_status",

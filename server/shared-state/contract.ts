@@ -23,6 +23,8 @@ export const TOPICS = {
   approvals: "approvals",
   /** `{}`: another master key was put in the file. */
   keys: "keys",
+  /** `{}`: other pieces are installed in the data directory. */
+  pieces: "pieces",
   /** `{}`: read the configuration files again. */
   reload: "reload",
 } as const;

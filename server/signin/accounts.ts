@@ -7,6 +7,7 @@
  */
 import type { Transaction } from "sequelize";
 import { ulid } from "ulid";
+import type { JsonObject } from "../../adapters/contract.ts";
 import type { Bus } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
@@ -19,6 +20,13 @@ const TOPIC = "accounts";
 /** What one sign-in may ask for again when the service goes on wanting the same scopes. */
 const MAX_STEP_UPS = 2;
 
+/** What is sealed in an account. */
+export interface KeptTokens {
+  accessToken: string;
+  refreshToken?: string;
+  data?: JsonObject;
+}
+
 export interface Accounts {
   /** Read from the database. */
   find(connectionId: string, principalKey: string): Promise<Account | undefined>;
@@ -27,7 +35,7 @@ export interface Accounts {
   /** Keeps the tokens of a finished sign-in. Signing in again keeps the account's id. */
   save(account: NewAccount, transaction?: Transaction): Promise<Account>;
   /** Opens the tokens; undefined where there are none. Throws `SealError`. */
-  tokens(account: Account): { accessToken: string; refreshToken?: string } | undefined;
+  tokens(account: Account): KeptTokens | undefined;
   /** Says that a refresh begins. False where somebody else's mark, or another version, is in the row. */
   mark(account: Account): Promise<boolean>;
   /** Takes the mark away again: nothing came of it. */
@@ -86,12 +94,17 @@ export function createAccounts(options: AccountsOptions): Accounts {
   };
 
   const sealed = (account: { organizationId: string; id: string }, tokens: Tokens): string => {
-    const { accessToken, refreshToken } = tokens;
-    const text = JSON.stringify({ accessToken, ...(refreshToken === undefined ? {} : { refreshToken }) });
+    const { accessToken, refreshToken, data } = tokens;
+    const kept: KeptTokens = {
+      accessToken,
+      ...(refreshToken === undefined ? {} : { refreshToken }),
+      ...(data === undefined ? {} : { data }),
+    };
+    const text = JSON.stringify(kept);
     return seal(keyring, text, accountAad(account));
   };
 
-  const opened = (account: Account): { accessToken: string; refreshToken?: string } | undefined =>
+  const opened = (account: Account): KeptTokens | undefined =>
     account.sealedTokens === null ? undefined : JSON.parse(open(keyring, account.sealedTokens, accountAad(account)));
 
   const times = (tokens: Tokens) => {
@@ -185,9 +198,16 @@ export function createAccounts(options: AccountsOptions): Accounts {
     },
     rotate(account, tokens) {
       // RFC 6749, 6: an answer without a refresh token leaves the old one in force (Google's always are).
-      const refreshToken = tokens.refreshToken ?? opened(account)?.refreshToken;
+      const before = opened(account);
+      const refreshToken = tokens.refreshToken ?? before?.refreshToken;
+      // What only the first answer said (whose account, which region) holds on.
+      const data = before?.data === undefined ? tokens.data : { ...before.data, ...tokens.data };
       return replace(account, {
-        sealedTokens: sealed(account, { ...tokens, ...(refreshToken === undefined ? {} : { refreshToken }) }),
+        sealedTokens: sealed(account, {
+          ...tokens,
+          ...(refreshToken === undefined ? {} : { refreshToken }),
+          ...(data === undefined ? {} : { data }),
+        }),
         ...(tokens.scope === undefined ? {} : { scopesGranted: tokens.scope }),
         ...times(tokens),
       });

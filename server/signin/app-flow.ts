@@ -84,6 +84,7 @@ export function createAppFlow({ apps, publicUrl, fetch, clock }: AppFlowOptions)
           issuer: app.issuer,
           fetch,
           clock,
+          wholeAnswer: connection.type === "ap",
         });
       } catch (error) {
         if (!(error instanceof TokenError)) throw error;

@@ -14,11 +14,16 @@ export function boundOriginOf(boundResource: string): string {
 
 /** Where the tokens of a connection may go; the URL itself and what lies below its path, without parameters. */
 export function resourceOf(url: URL): string {
-  return `${url.origin}${url.pathname}`;
+  return url.protocol === PIECE ? url.href : `${url.origin}${url.pathname}`;
 }
 
-/** The URL that a connection's requests go to; undefined for types that have none. */
+/** A piece's code decides where its requests go; its tokens are bound to the piece. */
+const PIECE = "piece:";
+
+/** The URL that a connection's requests go to, or one that names its piece; undefined for types that have none. */
 export function urlOf(connection: Pick<ServedConnection, "config">): URL | undefined {
+  const { piece } = connection.config;
+  if (typeof piece === "string") return new URL(`${PIECE}///${encodeURIComponent(piece)}`);
   for (const key of ["url", "baseUrl", "card"]) {
     const value = connection.config[key];
     if (typeof value !== "string" || !URL.canParse(value)) continue;

@@ -4,12 +4,18 @@
  * It is looked up by connection and principal at each request, renewed before it expires and once after the service
  * refused it, and carries with it where it may go.
  */
-import { type AdapterContext, type Credential, type Refusal, UpstreamError } from "../../adapters/contract.ts";
+import {
+  type AdapterContext,
+  type Credential,
+  type JsonObject,
+  type Refusal,
+  UpstreamError,
+} from "../../adapters/contract.ts";
 import type { ServedConnection } from "../connections/types.ts";
 import { JackfieldError } from "../errors.ts";
 import { SealError } from "../vault/seal.ts";
 import type { AccountClients } from "./account-client.ts";
-import type { Accounts } from "./accounts.ts";
+import type { Accounts, KeptTokens } from "./accounts.ts";
 import { isBoundTo, urlOf } from "./binding.ts";
 import { type Renewal, type RenewalWork, reasonOf } from "./refresh.ts";
 import { requestTokens, type TokenError } from "./token-request.ts";
@@ -51,7 +57,7 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
 
   const work: RenewalWork = {
     async request(account) {
-      const refreshToken = accounts.tokens(account)?.refreshToken;
+      const { refreshToken, data } = accounts.tokens(account) ?? {};
       return requestTokens({
         endpoint: account.tokenEndpoint ?? "",
         form: { grant_type: "refresh_token", refresh_token: refreshToken, resource: account.resource ?? undefined },
@@ -60,6 +66,7 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
         // What the operator wrote down himself stands for itself; anything else was named by the connection.
         fetch: await named(new URL(account.oauthApp === null ? account.boundResource : (account.tokenEndpoint ?? ""))),
         clock,
+        wholeAnswer: data !== undefined,
       });
     },
     async endsOn(error, account) {
@@ -91,7 +98,7 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
     return account;
   }
 
-  function tokensOf(connection: ServedConnection, account: Account): { accessToken: string; refreshToken?: string } {
+  function tokensOf(connection: ServedConnection, account: Account): KeptTokens {
     try {
       const tokens = accounts.tokens(account);
       if (tokens) return tokens;
@@ -138,7 +145,8 @@ export function createAccountCredentials(parts: CredentialParts): AccountCredent
       return async (refusal) => {
         if (key === undefined) throw signInNeeded(connection, "no_account");
         const account = refusal ? await afterRefusal(connection, key, refusal) : await current(connection, key);
-        return asCredential(tokensOf(connection, account).accessToken, account);
+        const { accessToken, data } = tokensOf(connection, account);
+        return asCredential(accessToken, account, data);
       };
     },
     async connected(connection, principalKey) {
@@ -163,8 +171,12 @@ function obstacle(connection: ServedConnection, account: Account | undefined): S
 }
 
 /** The access token, bound to where it may go. */
-export function asCredential(accessToken: string, account: Pick<Account, "boundResource">): Credential {
-  return { kind: "bearer", token: accessToken, within: account.boundResource };
+export function asCredential(
+  accessToken: string,
+  account: Pick<Account, "boundResource">,
+  data?: JsonObject,
+): Credential {
+  return { kind: "bearer", token: accessToken, within: account.boundResource, ...(data === undefined ? {} : { data }) };
 }
 
 const WHY: Readonly<Record<SignInReason, string>> = {

@@ -11,7 +11,20 @@ import { ERRORS, JackfieldError } from "../errors.ts";
 import type { ClientAuthentication } from "./types.ts";
 
 /** What is needed of a connection. */
-export type AppConnection = Pick<ServedConnection, "slug" | "label" | "auth" | "access">;
+export type AppConnection = Pick<ServedConnection, "slug" | "label" | "auth" | "access"> &
+  Partial<Pick<ServedConnection, "config">>;
+
+/** How a piece signs in, as its author wrote it down. */
+export interface PieceSignIn {
+  readonly authorizationUrl: string;
+  readonly tokenUrl: string;
+  readonly scopes: readonly string[];
+  readonly pkce: boolean;
+  readonly authentication: "header" | "body";
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+type CompleteApp = Omit<OAuthAppFile, "authorizationUrl" | "tokenUrl"> & { authorizationUrl: string; tokenUrl: string };
 
 /** An app as one connection uses it: placeholders filled in, scopes chosen. */
 export interface ConnectionApp {
@@ -43,10 +56,12 @@ export interface OAuthApps {
 /**
  * @param apps of `jackfield.yml`, as it was read last
  * @param env where `${env:NAME}` is looked up
+ * @param pieceSignIn of the piece of an id; undefined where it is not there or does not sign in so
  */
 export function createOAuthApps(
   apps: () => Readonly<Record<string, OAuthAppFile>>,
   env: Readonly<Record<string, string | undefined>>,
+  pieceSignIn: (id: string) => PieceSignIn | undefined = () => undefined,
 ): OAuthApps {
   const variable = (name: string): string => {
     const value = env[name];
@@ -56,9 +71,9 @@ export function createOAuthApps(
     return value;
   };
 
-  const fileOf = (id: string): OAuthAppFile => {
+  const fileOf = (id: string): CompleteApp => {
     const found = Object.hasOwn(apps(), id) ? apps()[id] : undefined;
-    if (found) return found;
+    if (found) return completed(id, found, pieceSignIn);
     const text = `There is no OAuth app ${id}. The operator registers one with the provider and names it under oauthApps in jackfield.yml.`;
     throw new JackfieldError("authorization_required", { text });
   };
@@ -87,8 +102,8 @@ export function createOAuthApps(
         authorizationUrl,
         tokenUrl: fill(file.tokenUrl),
         revocationUrl: file.revocationUrl === undefined ? undefined : fill(file.revocationUrl),
-        scopes: scopes ?? scopesFor(file.scopes, connection.access.preset),
-        pkce: file.pkce,
+        scopes: withinOffer(scopes ?? scopesFor(file.scopes, connection.access.preset), connection),
+        pkce: file.pkce ?? true,
         client: client(id),
       };
     },
@@ -114,6 +129,36 @@ export function createOAuthApps(
       return reach.link === undefined ? { note: reach.note } : { note: reach.note, link: reach.link };
     },
   };
+}
+
+/** What the piece of an app adds to what the operator wrote; the operator's word counts. */
+function completed(id: string, app: OAuthAppFile, pieceSignIn: (id: string) => PieceSignIn | undefined): CompleteApp {
+  const { authorizationUrl, tokenUrl, piece } = app;
+  const known = piece === undefined ? undefined : pieceSignIn(piece);
+  const urls = { authorizationUrl: authorizationUrl ?? known?.authorizationUrl, tokenUrl: tokenUrl ?? known?.tokenUrl };
+  const usable = (url: string | undefined): url is string => url !== undefined && /^https?:\/\//i.test(url);
+  if (!usable(urls.authorizationUrl) || !usable(urls.tokenUrl)) {
+    const text = `The OAuth app ${id} takes its endpoints from the piece ${piece}, which is not installed or has no OAuth.`;
+    throw new JackfieldError("authorization_required", { text });
+  }
+  const scopes = Array.isArray(app.scopes) && app.scopes.length === 0 ? [...(known?.scopes ?? [])] : app.scopes;
+  return {
+    ...app,
+    authorizationUrl: urls.authorizationUrl,
+    tokenUrl: urls.tokenUrl,
+    scopes,
+    pkce: app.pkce ?? known?.pkce,
+    authentication: app.authentication ?? known?.authentication,
+    parameters: { ...known?.parameters, ...app.parameters },
+  };
+}
+
+/** A collection of its own scopes asks for no others: those of its offer, or fewer. */
+function withinOffer(scopes: readonly string[], { auth, config }: AppConnection): readonly string[] {
+  const offered = config?.["scopes"];
+  if (!Array.isArray(offered)) return scopes;
+  const all = offered.filter((scope) => typeof scope === "string");
+  return auth.scopes === undefined ? all : all.filter((scope) => scopes.includes(scope));
 }
 
 /** Fills `{name}` of a URL; a value is one segment of a path or one part of a host, never more. */

@@ -9,7 +9,7 @@ import { type AccountClients, createAccountClients } from "./account-client.ts";
 import { type Accounts, createAccounts } from "./accounts.ts";
 import { metadataUrlOf } from "./client-metadata.ts";
 import { createSignInCredentials, type SignInCredentials } from "./credentials.ts";
-import { createOAuthApps, type OAuthApps } from "./oauth-apps.ts";
+import { createOAuthApps, type OAuthApps, type PieceSignIn } from "./oauth-apps.ts";
 import type { ReachOptions } from "./reach.ts";
 import { createRegistrations, type Registrations } from "./registration.ts";
 import { staticClients } from "./static-client.ts";
@@ -33,6 +33,8 @@ export interface AccountsDeskOptions extends ReachOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Origin under which browsers reach this server, without a closing slash. */
   readonly publicUrl: () => string;
+  /** How a piece signs in. */
+  readonly pieceSignIn?: (id: string) => PieceSignIn | undefined;
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -51,7 +53,7 @@ export function openAccounts(options: AccountsDeskOptions): AccountsDesk {
     staticClient: staticClients(credentials),
     clock,
   });
-  const apps = createOAuthApps(() => jackfield().oauthApps, env);
+  const apps = createOAuthApps(() => jackfield().oauthApps, env, options.pieceSignIn);
   const clients = createAccountClients({ registrations, apps });
   const signIn = createSignInCredentials({ ...options, accounts, clients, locks: shared.locks });
   return { accounts, registrations, apps, clients, ...signIn };

@@ -60,6 +60,8 @@ export interface TokenRequest {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly signal?: AbortSignal;
+  /** Whether the rest of the answer is wanted too: some services say there where a person's data is. */
+  readonly wholeAnswer?: boolean;
 }
 
 /** Asks for tokens. @throws TokenError */
@@ -71,7 +73,7 @@ export async function requestTokens(request: TokenRequest): Promise<Tokens> {
   if (answer.kind === "error") throw refusal(answer.error, answer.description, status);
   if (status >= 400) throw new TokenError("unavailable", `the token endpoint answered HTTP ${status}`);
   if (answer.kind === "unreadable") throw new TokenError("unavailable", answer.why);
-  return answer.tokens;
+  return request.wholeAnswer === true ? { ...answer.tokens, data: answer.data } : answer.tokens;
 }
 
 /** Ends a token where the authorization server lets us (RFC 7009). @throws TokenError */

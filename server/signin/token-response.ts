@@ -14,7 +14,7 @@ const MAX_LIFE = 10 * 365 * 24 * 3600;
 
 /** What an answer says. `error` is the code of RFC 6749, 5.2, or what the provider has in its place. */
 export type TokenAnswer =
-  | { kind: "tokens"; tokens: Tokens }
+  | { kind: "tokens"; tokens: Tokens; data: Record<string, unknown> }
   | { kind: "error"; error: string; description: string }
   | { kind: "unreadable"; why: string };
 
@@ -46,7 +46,19 @@ export function readTokenAnswer(body: string, contentType: string | null): Token
       ...(expiresIn === undefined ? {} : { expiresIn }),
       ...(scope === undefined ? {} : { scope }),
     },
+    data: withoutOwnTokens(members, 0),
   };
+}
+
+/** What a piece may see of an answer: nothing that gets new tokens, nothing that says to others who somebody is. */
+function withoutOwnTokens(members: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const kept = Object.entries(members).filter(([name]) => !/^(?:refresh_token|id_token)/i.test(name));
+  return Object.fromEntries(
+    kept.map(([name, value]) => {
+      const inner = depth < 8 ? object(value) : undefined;
+      return [name, inner === undefined ? value : withoutOwnTokens(inner, depth + 1)];
+    }),
+  );
 }
 
 function membersOf(body: string, contentType: string | null): Record<string, unknown> | undefined {

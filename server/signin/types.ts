@@ -1,4 +1,5 @@
 /** What the two halves of signing in upstream share: the tokens (accounts) and the way to them (registrations). */
+import type { JsonObject } from "../../adapters/contract.ts";
 import type { AccountRow } from "../store/models/accounts.ts";
 
 /** Principal key of the deployment's own accounts: of every connection whose subject is not `user`. */
@@ -51,6 +52,8 @@ export interface Tokens {
   readonly expiresIn?: number;
   /** As granted; absent: as asked (RFC 6749, 5.1). */
   readonly scope?: string;
+  /** What else the answer said, without refresh and id tokens; only where it was asked for. */
+  readonly data?: JsonObject;
 }
 
 /** What a finished sign-in (or pairing) hands over to be kept. */

@@ -10,7 +10,7 @@ const ROWS: readonly (readonly string[])[] = [
     ...["server/search/", "server/access/", "server/vault/", "server/egress/", "server/store/"],
     ...["server/shared-state/", "server/assets/"],
   ],
-  ["server/gateway/", "server/connections/", "server/signin/", "server/people/"],
+  ["server/gateway/", "server/connections/", "server/pieces/", "server/signin/", "server/people/"],
   ["server/mcp/", "server/oauth/", "server/admin/", "server/api/", "server/cli/"],
   ["server/app.ts", "server/routes.ts"],
   ["server/main.ts"],

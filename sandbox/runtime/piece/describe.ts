@@ -1,5 +1,6 @@
 /** Tells what is in a piece, as data: `PieceDescription` of `contract.ts`. */
 import { type Entry, isEntry, isWork, type Piece } from "./find.ts";
+import { needsOf } from "./needs.ts";
 
 const DEEPEST = 24;
 
@@ -24,6 +25,13 @@ export function described(entry: unknown): unknown {
   return dataOf(entry, []) ?? null;
 }
 
+/** An action, and what its code says that it needs. */
+function describedAction(action: unknown): unknown {
+  const needs = isEntry(action) ? needsOf(action["run"]) : [];
+  const data = described(action);
+  return isEntry(data) && needs.length > 0 ? { ...data, needs } : data;
+}
+
 /** `1` or `2`; `0` where the piece does not say. */
 function contextVersion(entry: Entry): string {
   const tell = entry["getContextInfo"];
@@ -39,7 +47,7 @@ export function describePiece({ entry, actions, triggers }: Piece): object {
     ...(typeof description === "string" && { description }),
     contextVersion: contextVersion(entry),
     auth: forms.map(described),
-    actions: Object.fromEntries([...actions].map(([name, action]) => [name, described(action)])),
+    actions: Object.fromEntries([...actions].map(([name, action]) => [name, describedAction(action)])),
     triggers,
   };
 }
