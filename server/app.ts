@@ -42,6 +42,7 @@ import { createNotifier } from "./mcp/notifier.ts";
 import { originsFor } from "./mcp/origins.ts";
 import { createTraffic } from "./mcp/traffic.ts";
 import { type AuthorizationServer, createAuthorizationServer } from "./oauth/authorization-server.ts";
+import { createConnectedClients } from "./oauth/connected-clients.ts";
 import { peopleDoor } from "./oauth/people-door.ts";
 import { settingsOf } from "./oauth/settings.ts";
 import { type Audit, createAudit } from "./observe/audit.ts";
@@ -384,12 +385,17 @@ export async function createApp(options: AppOptions): Promise<App> {
   const tokenDesk = createTokenDesk({ store, tokens, registry, audit, longestDays, clock });
   const api: ApiParts = {
     tokenDesk,
+    connectedClients: createConnectedClients({ store, grants: oauth.grants, consents: oauth.consents, audit }),
+    ...{ authoring, credentials, accounts, members: site.members, invitations: site.invitations },
+    checking: { store, sessions, readerOf: readerOf(accounts), clock },
+    disconnect: signInFlow.disconnect,
+    publicOrigin: publicUrl,
     ...{ store, tokens, registry, audit, origins, log, clock },
     ...{ sessions: site.sessions, csrf: site.csrf, limiter: shared.limiter },
     stopping: () => traffic.stopping,
   };
   const express = mountRoutes({
-    api: { parts: api, routes: apiRoutes(api) },
+    api: { parts: api, routes: apiRoutes(api), pages: api },
     trustedProxies: config.trustedProxies,
     site,
     decisions: approvals.decisions,

@@ -4,6 +4,7 @@ import express, { type Express, type Request, type Response } from "express";
 import { endAccountSessions, showAccount, unlinkIdentity } from "./admin/account.ts";
 import { sendApproval, showApproval } from "./admin/approval.ts";
 import { showApprovals } from "./admin/approvals.ts";
+import { type ClientsPageParts, revokeClient, showClients } from "./admin/clients.ts";
 import { finishExternal, keepExternalAnswer, showExternalMetadata, startExternal } from "./admin/external-sign-in.ts";
 import { setFileHeaders } from "./admin/headers.ts";
 import { showHome } from "./admin/home.ts";
@@ -15,6 +16,7 @@ import { sendSetup, showSetup } from "./admin/setup.ts";
 import { sendSignIn, showSignIn } from "./admin/sign-in.ts";
 import { sendSignOut, showSignOut } from "./admin/sign-out.ts";
 import type { Site } from "./admin/site.ts";
+import { changeToken, makeToken, showTokens, type TokensPageParts } from "./admin/tokens.ts";
 import type { ApiRoute } from "./api/route.ts";
 import { type ApiServerParts, mountApi } from "./api/serve.ts";
 import type { Decisions } from "./gateway/approvals/decisions.ts";
@@ -37,7 +39,11 @@ export interface RouteParts {
   readonly tasks: TaskDesks;
   readonly mcp: EndpointParts;
   /** Its own map is `api/list.ts`. */
-  readonly api: { readonly parts: ApiServerParts; readonly routes: readonly ApiRoute[] };
+  readonly api: {
+    readonly parts: ApiServerParts;
+    readonly routes: readonly ApiRoute[];
+    readonly pages: Pick<ClientsPageParts & TokensPageParts, "connectedClients" | "tokenDesk">;
+  };
   readonly readiness: Readiness;
 }
 
@@ -66,6 +72,7 @@ export function mountRoutes(parts: RouteParts): Express {
   mountPages(app, site);
   mountPeople(app, site);
   mountApprovals(app, site, decisions);
+  mountAccess(app, { ...site, ...api.pages });
   mountSignIn(app, site, signIn);
 
   app.use(serveNotFound(site));
@@ -159,6 +166,23 @@ function mountApprovals(app: Express, { pages, clock }: Site, decisions: Decisio
   app.get("/approvals", guard, (request, response) => showApprovals(parts, request, response));
   app.get("/approvals/:id", guard, (request, response) => showApproval(parts, request, response));
   app.post("/approvals/:id", form, (request: Request, response: Response) => sendApproval(parts, request, response));
+}
+
+/** What programs may in the name of people, or as agents: connected clients and tokens. */
+function mountAccess(app: Express, parts: ClientsPageParts & TokensPageParts): void {
+  const { guard, checkForm } = parts.pages;
+  const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 400 }), checkForm];
+  for (const prefix of ["", "/o/:organization"]) {
+    app.get(`${prefix}/clients`, guard, (request, response) => showClients(parts, request, response));
+    app.post(`${prefix}/clients`, form, (request: Request, response: Response) =>
+      revokeClient(parts, request, response),
+    );
+    app.get(`${prefix}/tokens`, guard, (request, response) => showTokens(parts, request, response));
+    app.post(`${prefix}/tokens`, form, (request: Request, response: Response) => makeToken(parts, request, response));
+    app.post(`${prefix}/tokens/change`, form, (request: Request, response: Response) =>
+      changeToken(parts, request, response),
+    );
+  }
 }
 
 /** Signing in to connections. */

@@ -13,6 +13,7 @@ export type View =
   | "account"
   | "approval"
   | "approvals"
+  | "clients"
   | "consent"
   | "home"
   | "invite"
@@ -22,7 +23,8 @@ export type View =
   | "password"
   | "setup"
   | "sign-in"
-  | "sign-out";
+  | "sign-out"
+  | "tokens";
 
 export interface Page {
   /** Of the views, one file each in `views/`. */

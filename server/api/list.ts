@@ -1,11 +1,25 @@
 /** Every route of the API: one file for each group, one line for each file. */
+import { accountRoutes } from "./accounts.ts";
+import { clientRoutes } from "./clients.ts";
+import { connectionRoutes } from "./connections.ts";
+import { credentialRoutes } from "./credentials.ts";
 import { healthRoutes } from "./health.ts";
 import { meRoutes } from "./me.ts";
 import type { ApiParts } from "./parts.ts";
+import { peopleRoutes } from "./people.ts";
 import type { ApiRoute } from "./route.ts";
 import { tokenRoutes } from "./tokens.ts";
 
-const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [meRoutes, tokenRoutes, healthRoutes];
+const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [
+  meRoutes,
+  peopleRoutes,
+  tokenRoutes,
+  clientRoutes,
+  connectionRoutes,
+  credentialRoutes,
+  accountRoutes,
+  healthRoutes,
+];
 
 /** All routes. Throws where two have one id: a mistake of ours, seen at the start. */
 export function apiRoutes(parts: ApiParts): ApiRoute[] {

@@ -19,12 +19,18 @@ export const errorBody = z
 
 const listed = z.object({ problems: z.array(z.object({ field: z.string(), message: z.string() })) });
 
+/** Of what was entered in the words of a file (`connections/web-words.ts`). */
+const entered = z.object({ problems: z.array(z.object({ path: z.string(), message: z.string() })) });
+const ofEntry = ({ path, message }: { path: string; message: string }) => ({ field: `body.words.${path}`, message });
+
 /** Answers with an error; anything but a JackfieldError is told as `internal`. */
 export function sendProblem(response: Response, error: unknown, headers: Record<string, string> = {}): void {
   const known = error instanceof JackfieldError ? error : new JackfieldError("internal");
   const more = listed.safeParse(known.data);
+  const entries = entered.safeParse(known.data);
   const { code, message } = known;
-  const problems = more.success ? { problems: more.data.problems.map(placed) } : {};
+  const found = more.success ? more.data.problems : entries.success ? entries.data.problems.map(ofEntry) : undefined;
+  const problems = found === undefined ? {} : { problems: found.map(placed) };
   const body = { error: { code, message, ...problems } };
   // A body that was refused unread must not be read as the next request.
   if (!response.req.complete) response.set("connection", "close");

@@ -7,6 +7,7 @@ import { addAuditExport } from "./audit-export.ts";
 import { addAuditQuery } from "./audit-query.ts";
 import { addAuditTail } from "./audit-tail.ts";
 import { addAuditVerify } from "./audit-verify.ts";
+import { addClientList, addClientRevoke } from "./clients.ts";
 import { addConfigCheck } from "./config-check.ts";
 import { addConnectionAuthorize } from "./connection-authorize.ts";
 import { addConnectionCheck } from "./connection-check.ts";
@@ -83,6 +84,8 @@ function build(io: CliIo): Command {
   addServe(program, io);
   const token = program.command("token").description("bearer tokens of agents, and people's own");
   for (const add of [addTokenCreate, addTokenList, addTokenRotate, addTokenRevoke]) add(token, io);
+  const client = program.command("client").description("chat clients that people connected");
+  for (const add of [addClientList, addClientRevoke]) add(client, io);
   const connection = program.command("connection").description("connections and their tools");
   for (const add of [
     addConnectionList,

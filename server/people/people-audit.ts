@@ -20,7 +20,8 @@ export type PeopleChange =
   | "organization_made"
   | "token_made"
   | "token_rotated"
-  | "token_revoked";
+  | "token_revoked"
+  | "client_revoked";
 
 export interface PeopleEvent {
   readonly organizationId: string;
