@@ -231,6 +231,22 @@ describe("signing in through an OpenID Connect provider", () => {
     assert.ok((await eventsOf(product, "people")).some(({ rule }) => rule === "identity_linked"));
   });
 
+  test("linking needs a sign-in of the last minutes: who finds a browser open adds no way in of their own", async () => {
+    const left = await invitedPerson(product, "lee");
+    const where = { personId: await personId(product, "lee") };
+    await product.app.store.models.webSessions.update(
+      { authenticatedAt: new Date(Date.now() - 16 * 60_000) },
+      { where },
+    );
+    await left.get("/account");
+    assert.equal(await press(left, "other", { for: "link" }), "/sign-in?again=1&returnTo=%2Faccount");
+    assert.equal((await left.get("/sign-in?again=1&returnTo=%2Faccount")).status, 200);
+    const fields = { username: "lee", password: "seven quiet harbours", returnTo: "/account" };
+    assert.equal((await left.post("/sign-in", fields)).location, "/account");
+    await left.get("/account");
+    assert.match(await press(left, "other", { for: "link" }), /^http:\/\/127\.0\.0\.1:\d+\/auth\?/);
+  });
+
   test("an identity that is somebody's is linked to nobody else, and nobody's session becomes another's", async () => {
     const tess = await invitedPerson(product, "tess");
     await tess.get("/account");

@@ -132,6 +132,36 @@ describe("the members of an organization", () => {
     assert.deepEqual(await lastChange(), ["allow", "member_groups_changed", "Dana Reyes"]);
   });
 
+  test("open streams of somebody whose groups change are ended, so that their client comes back with what it may", async () => {
+    const { tokens } = await signInClient(product, await signedIn("hana"), { resource: product.endpoint("night") });
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const params = { notifications: { toolsListChanged: true }, _meta };
+    const response = await fetch(product.endpoint("night"), {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${tokens.access_token}`,
+        accept: "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "subscriptions/listen",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params }),
+    });
+    assert.equal(response.status, 200);
+    const reader = response.body?.getReader();
+    assert.ok(reader);
+    await reader.read();
+    await change(admin, "hana", { change: "groups", groups: "day" });
+    const ended = reader.read().then(
+      ({ done }) => done,
+      () => true,
+    );
+    assert.equal(await ended, true);
+  });
+
   test("an endpoint may name people and agents; to anybody else it does not exist", async () => {
     const erin = await signedIn("erin");
     const { tokens } = await signInClient(product, erin, { resource: product.endpoint("erin") });
