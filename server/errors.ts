@@ -107,6 +107,7 @@ export const ERRORS = {
   asset_damaged: { status: 200, rpc: -32603, text: "The kept file is not what it was, so it is not used." },
   asset_too_large: { status: 200, text: "The file is larger than this server keeps." },
   asset_quota: { status: 200, text: "The space for kept files is used up. Files go away by themselves; try later." },
+  asset_refused: { status: 200, text: "The file holds the credential of this connection, so it was not kept." },
   asset_unavailable: { status: 200, rpc: -32603, text: "The store of files cannot be reached; try again." },
   outcome_unknown: {
     status: 200,

@@ -272,6 +272,33 @@ test("an endpoint that only passes files on shows none, and one without the tool
   assert.match(cut, /It cannot be read here, only given to tools that take a file\.\]$/);
 });
 
+test("a file in which a service tells its credential back is not kept", async (t) => {
+  const secret = "token-of-the-store-1234567890";
+  const service = await startRecordingService(({ headers, url }, response) => {
+    response.writeHead(200, { "content-type": "application/octet-stream" });
+    const told = Buffer.from(url === "/log" ? "Bearer [nothing]" : String(headers.authorization));
+    response.write(Buffer.concat([randomBytes(300_000), told.subarray(0, 20)]));
+    setImmediate(() => response.end(Buffer.concat([told.subarray(20), randomBytes(300_000)])));
+  });
+  process.env["STORE_TOKEN"] = secret;
+  const auth = { method: "bearer", secret: `\${env:STORE_TOKEN}` };
+  await using product = await startProduct({
+    connections: { store: { type: "openapi", spec: "./store.json", baseUrl: service.url, access: "suggested", auth } },
+    files: { "connections/store.json": STORE },
+  });
+  const client = await connect("v1", product.url, await product.token());
+  t.after(async () => {
+    await client.close();
+    await service.close();
+  });
+  const call = (name: string) => client.callTool({ name, arguments: {} });
+  const result = await call("store__download");
+  assert.equal(result.isError, true);
+  assert.match(textOf(result), /holds the credential of this connection.*The call itself succeeded/);
+  assert.equal(await product.app.store.models.assets.count(), 0);
+  linkOf(await call("store__log"));
+});
+
 test("a transparent endpoint of an API reads on by resources/read", async (t) => {
   const { call, product } = await open(t);
   const own = await connect("v1", product.endpoint("own"), await product.token({ endpoint: "own" }));

@@ -10,6 +10,7 @@ import {
   UpstreamError,
   UpstreamRpcError,
 } from "../../adapters/contract.ts";
+import { JackfieldError } from "../errors.ts";
 import { takeTurns } from "./turns.ts";
 
 /** Shorter values would be found in texts that have nothing to do with them. */
@@ -26,6 +27,11 @@ export interface Scrubber {
   /** A JSON value without the secrets; the same object where there is none in it. */
   value<T>(value: T): T;
   error(error: unknown): unknown;
+  /**
+   * The same content, which cannot be changed without breaking it: reading it fails with `asset_refused` where one of
+   * the secrets is in it.
+   */
+  file(content: Uint8Array | ReadableStream<Uint8Array>): ReadableStream<Uint8Array>;
 }
 
 export function createScrubber(): Scrubber {
@@ -66,6 +72,7 @@ export function createScrubber(): Scrubber {
     },
     text,
     value: clean,
+    file: (content) => ReadableStream.from(withoutSecrets(content, forms)),
     error(error) {
       if (forms.length === 0 || !chain(error).some((link) => text(wordsOf(link)) !== wordsOf(link))) return error;
       // Made anew without its cause, whose words a log would tell.
@@ -82,6 +89,22 @@ export function createScrubber(): Scrubber {
       return new UpstreamError("upstream_protocol", text(error instanceof Error ? error.message : String(error)));
     },
   };
+}
+
+/** A secret may begin in one chunk and end in the next. */
+async function* withoutSecrets(
+  content: Uint8Array | ReadableStream<Uint8Array>,
+  forms: readonly string[],
+): AsyncGenerator<Uint8Array> {
+  const wanted = forms.map((form) => Buffer.from(form));
+  const longest = Math.max(1, ...wanted.map(({ length }) => length));
+  let end = Buffer.alloc(0);
+  for await (const chunk of content instanceof Uint8Array ? [content] : content) {
+    const seen = Buffer.concat([end, chunk]);
+    if (wanted.some((secret) => seen.includes(secret))) throw new JackfieldError("asset_refused");
+    end = Buffer.from(seen.subarray(Math.max(0, seen.length - longest + 1)));
+    yield chunk;
+  }
 }
 
 /** A log that the secrets do not reach, whatever an adapter tells it of a service's answers. */
@@ -108,9 +131,13 @@ export function scrubbedSession(session: AdapterSession, scrubber: Scrubber): Ad
     }
   };
   const heard = (call: CallContext): CallContext => {
-    const { progress, notify, ask } = call;
+    const { progress, notify, ask, assets } = call;
     return {
       ...call,
+      assets: {
+        put: (content, about) => assets.put(scrubber.file(content), about),
+        read: (handle) => assets.read(handle),
+      },
       ...(progress && { progress: (update) => progress(scrubber.value(update)) }),
       ...(notify && { notify: (notification) => notify(scrubber.value(notification)) }),
       ...(ask && { ask: (question) => ask(scrubber.value(question)) }),

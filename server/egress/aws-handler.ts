@@ -36,7 +36,7 @@ export function awsRequestHandler(fetch: typeof globalThis.fetch, timeoutMs: num
           response: {
             statusCode: response.status,
             headers: Object.fromEntries(response.headers),
-            body: response.body === null ? Readable.from([]) : Readable.fromWeb(response.body),
+            body: Readable.from(response.body ?? [], { objectMode: false }),
           },
         };
       } finally {

@@ -175,7 +175,7 @@ async function firstHop(
   let body: Hop["body"];
   const raw = init?.body ?? given?.body;
   if (typeof raw === "string" || raw instanceof Uint8Array) body = raw;
-  else if (limits.streams && raw instanceof ReadableStream) body = Readable.fromWeb(raw);
+  else if (limits.streams && raw instanceof ReadableStream) body = Readable.from(raw, { objectMode: false });
   else if (raw) {
     // Forms, blobs and streams: let the platform serialise them and name their type.
     const whole = new Response(raw);
@@ -224,8 +224,8 @@ async function toResponse(
     return locate(new Response(Readable.toWeb(bound) as ReadableStream<Uint8Array>, init), hop.url, redirected);
   }
   if (limits.streams && !isSmall(headers)) {
-    const bounded = Readable.toWeb(Readable.from(boundedChunks(body, limits.maxBytes), { objectMode: false }));
-    return locate(new Response(bounded as ReadableStream<Uint8Array>, init), hop.url, redirected);
+    // Not Readable.toWeb: one that is cancelled in mid-body closes its stream twice and ends the process.
+    return locate(new Response(ReadableStream.from(boundedChunks(body, limits.maxBytes)), init), hop.url, redirected);
   }
   return locate(new Response(await readAll(body, limits.maxBytes), init), hop.url, redirected);
 }
