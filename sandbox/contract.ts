@@ -255,7 +255,7 @@ export interface SandboxLimits {
   readonly workerMemoryMb: number;
   /** Time code may compute without a pause. */
   readonly syncMs: number;
-  /** Time of a whole call. */
+  /** Time of a call in its process, once the piece is loaded; as long again it may wait for one. */
   readonly callMs: number;
   /** Time for options and validations. */
   readonly optionsMs: number;

@@ -15,7 +15,9 @@ export interface Scrub {
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret, "utf8");
   const plus = encodeURIComponent(secret).replaceAll("%20", "+");
-  return [secret, encodeURIComponent(secret), plus, bytes.toString("base64"), bytes.toString("base64url")];
+  // JSON inside a text: a body that an error quotes.
+  const quoted = JSON.stringify(secret).slice(1, -1);
+  return [secret, quoted, encodeURIComponent(secret), plus, bytes.toString("base64"), bytes.toString("base64url")];
 }
 
 /** `user:password` of basic authentication (RFC 7617), whichever of the values are the two. */

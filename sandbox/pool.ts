@@ -7,7 +7,6 @@ import {
   type Bundle,
   type CallBase,
   type Json,
-  type JsonObject,
   type OptionsCall,
   type PieceDescription,
   type PoolOptions,
@@ -20,6 +19,7 @@ import {
   type ValidateCall,
   type Validation,
 } from "./contract.ts";
+import { isObject, readDescription, textsOf } from "./description.ts";
 import { resolveLimits } from "./limits.ts";
 import { Prepared } from "./prepared.ts";
 import type { Finished, Job, WorkerProcess } from "./process.ts";
@@ -50,6 +50,8 @@ class Pool implements SandboxPool {
   readonly #processes = new Set<WorkerProcess>();
   /** Throw-away processes of `describe`, beside the pool's own. */
   readonly #apart = new Set<WorkerProcess>();
+  /** Calls on their way to a process count as in flight from the moment they have it. */
+  readonly #reserved = new Map<WorkerProcess, { connection: string; count: number }>();
   readonly #watchesMemory = canWatchMemory();
   readonly #reaper: NodeJS.Timeout;
   #waiting: Waiting[] = [];
@@ -148,7 +150,9 @@ class Pool implements SandboxPool {
   }
 
   async #call(kind: CallKind, call: CallBase & Partial<RunCall>, input: object): Promise<Finished> {
-    const until = this.#deadlineOf(call, kind);
+    // The call's own time starts when it runs; it may wait as long for a process.
+    const until =
+      performance.now() + this.#timeOf(call, kind) + (call.deadline === undefined ? this.#limits.loadMs : 0);
     const prepared = await this.#prepare();
     const code = await prepared.codeOf(call.bundle);
     const { connection, credentialRevision } = call.key;
@@ -166,8 +170,8 @@ class Pool implements SandboxPool {
     const secrets = call.secrets ?? textsOf(call.auth);
     const message = { type: "call", kind, isolate, code, input: JSON.stringify(input), files, secrets } as const;
     const process = await this.#place({ organization: call.organization, connection, isolate, until }, call.signal);
-    const wallMs = Math.max(1, Math.round(until - performance.now()));
     try {
+      const wallMs = Math.max(1, Math.round(this.#timeOf(call, kind)));
       return await this.#send(process, kind, (job) => process.run(job, connection), { ...message, wallMs }, call);
     } finally {
       if (this.#limits.processPerCall) process.retired = true;
@@ -175,12 +179,12 @@ class Pool implements SandboxPool {
     }
   }
 
-  /** When a call must have ended, by `performance.now()`. */
-  #deadlineOf({ deadline }: CallBase, kind: CallKind): number {
+  /** Milliseconds that a call has from now on. */
+  #timeOf({ deadline }: CallBase, kind: CallKind): number {
     const most = kind === "run" ? this.#limits.callMs : this.#limits.optionsMs;
     const left = deadline === undefined ? most : Math.min(most, deadline - this.#clock());
     if (left <= 0) throw late();
-    return performance.now() + left;
+    return left;
   }
 
   #send(
@@ -242,9 +246,6 @@ class Pool implements SandboxPool {
     }
   }
 
-  /** Calls on their way to a process count as in flight from the moment they have it. */
-  readonly #reserved = new Map<WorkerProcess, { connection: string; count: number }>();
-
   #loadOf(process: WorkerProcess): number {
     return Math.max(process.inFlight, this.#reserved.get(process)?.count ?? 0);
   }
@@ -261,8 +262,8 @@ class Pool implements SandboxPool {
       const order = this.#waiting.toSorted(
         (one, other) => (load.get(one.organization) ?? 0) - (load.get(other.organization) ?? 0),
       );
-      const found = order.map((waiting) => ({ waiting, process: this.#find(waiting) })).find(({ process }) => process);
-      if (found?.process === undefined) break;
+      const found = this.#first(order);
+      if (found === undefined) break;
       const { waiting, process } = found;
       this.#waiting = this.#waiting.filter((other) => other !== waiting);
       process.organization = waiting.organization;
@@ -271,6 +272,15 @@ class Pool implements SandboxPool {
       waiting.begin(process);
     }
     this.#spare();
+  }
+
+  /** The first who can have a process. One after the other: finding one may end and start processes. */
+  #first(order: readonly Waiting[]): { waiting: Waiting; process: WorkerProcess } | undefined {
+    for (const waiting of order) {
+      const process = this.#find(waiting);
+      if (process !== undefined) return { waiting, process };
+    }
+    return undefined;
   }
 
   #find({ organization, connection, isolate }: Waiting): WorkerProcess | undefined {
@@ -352,34 +362,6 @@ class Pool implements SandboxPool {
       if (this.#loadOf(process) === 0 && now - process.lastUsed > this.#limits.idleWorkerMs) this.#drop(process);
     }
   }
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Every text inside a value. */
-function textsOf(value: Json | undefined): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
-}
-
-function readDescription(result: Json, { piece }: Bundle): PieceDescription {
-  const { displayName, description, contextVersion, auth, actions, triggers } = isObject(result) ? result : {};
-  if (!Array.isArray(auth) || !Array.isArray(triggers) || actions === undefined || !isObject(actions)) {
-    throw new SandboxError("piece_unloadable", `The piece ${piece} does not describe itself.`, { processed: "no" });
-  }
-  return {
-    displayName: String(displayName),
-    ...(typeof description === "string" && { description }),
-    contextVersion: String(contextVersion),
-    auth: auth.filter(isObject),
-    actions: Object.fromEntries(
-      Object.entries(actions).filter((entry): entry is [string, JsonObject] => isObject(entry[1])),
-    ),
-    triggers: triggers.map(String),
-  };
 }
 
 function closed(): SandboxError {

@@ -72,7 +72,8 @@ export class Prepared {
       ...(this.#snapshot && { snapshot: this.#build.snapshot }),
       limits,
     };
-    const watched = { graceMs: this.#limits.graceMs, memoryMb: this.#limits.workerMemoryMb };
+    const { graceMs, loadMs, workerMemoryMb: memoryMb } = this.#limits;
+    const watched = { graceMs, loadMs, memoryMb };
     return new WorkerProcess(startWorker(this.#launch), start, watched, events, this.#log);
   }
 

@@ -27,7 +27,7 @@ export interface Job {
 
 interface InFlight extends Job {
   /** By `performance.now()`; past it the process is killed. */
-  readonly killAt: number;
+  killAt: number;
 }
 
 export interface ProcessEvents {
@@ -39,6 +39,7 @@ export interface ProcessEvents {
 
 export interface ProcessLimits {
   readonly graceMs: number;
+  readonly loadMs: number;
   readonly memoryMb: number;
 }
 
@@ -78,7 +79,8 @@ export class WorkerProcess {
     this.ready.catch(() => undefined);
     child.on("message", (message) => this.#hear(message));
     child.on("error", (error) => this.#end(`cannot start: ${error.message}`));
-    child.on("exit", (code, signal) => this.#end(`ended with ${signal ?? code}`));
+    // Not `exit`: its last words have been read when it is closed.
+    child.on("close", (code, signal) => this.#end(`ended with ${signal ?? code}`));
     child.stderr?.on("data", (chunk: Buffer) => {
       this.#lastWords = (this.#lastWords + chunk.toString("utf8")).slice(-LAST_WORDS);
     });
@@ -109,7 +111,7 @@ export class WorkerProcess {
     this.connection = connection;
     this.served += 1;
     this.lastUsed = performance.now();
-    this.#calls.set(job.call.id, { ...job, killAt: performance.now() + job.call.wallMs + this.#limits.graceMs });
+    this.#calls.set(job.call.id, { ...job, killAt: this.#killAt(this.#limits.loadMs + job.call.wallMs) });
     this.#watch ??= setInterval(() => this.#look(), WATCH_MS);
     this.#send(job.call);
   }
@@ -120,7 +122,11 @@ export class WorkerProcess {
     call.requests.stop();
     this.#send({ type: "cancel", id });
     // It has the grace period to end the call by itself.
-    this.#calls.set(id, { ...call, killAt: Math.min(call.killAt, performance.now() + this.#limits.graceMs) });
+    call.killAt = Math.min(call.killAt, this.#killAt(0));
+  }
+
+  #killAt(milliseconds: number): number {
+    return performance.now() + milliseconds + this.#limits.graceMs;
   }
 
   /** Asks for a snapshot or a code cache. */
@@ -165,6 +171,11 @@ export class WorkerProcess {
       case "built":
         this.#building?.resolve(message);
         return;
+      case "begun": {
+        const call = this.#calls.get(message.call);
+        if (call !== undefined) call.killAt = Math.min(call.killAt, this.#killAt(call.call.wallMs));
+        return;
+      }
       case "isolates":
         this.isolates = message.keys;
         return;

@@ -53,7 +53,7 @@ export interface Call {
   readonly files: readonly { readonly name: string; readonly extension: string; readonly data: Uint8Array }[];
   /** Texts to take out of everything that leaves. */
   readonly secrets: readonly string[];
-  /** Milliseconds for all of it. */
+  /** Milliseconds for the call once the bundle is loaded, which has a limit of its own. */
   readonly wallMs: number;
 }
 
@@ -130,6 +130,8 @@ export type FromWorker =
       /** The process is not to be used again. */
       readonly retire: boolean;
     }
+  /** The bundle is loaded, the call runs: its time starts. */
+  | { readonly type: "begun"; readonly call: number }
   /** Keys of the isolates that are open now. */
   | { readonly type: "isolates"; readonly keys: readonly string[] }
   /** The snapshot or code cache that was asked for; empty where there can be none, with the reason. */
@@ -174,6 +176,8 @@ export function readFromWorker(given: unknown): FromWorker | undefined {
       return readDone(given);
     case "isolates":
       return readIsolates(given);
+    case "begun":
+      return isId(given["call"]) ? { type: "begun", call: given["call"] } : undefined;
     default:
       return undefined;
   }

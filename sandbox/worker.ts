@@ -101,6 +101,7 @@ async function serve(call: Call, on: Ground): Promise<void> {
     isolate ??= await PieceIsolate.open(on, call.code);
     const cancelled = running.get(call.id)?.cancelled === true;
     running.set(call.id, { key: call.isolate, isolate, cancelled });
+    send({ type: "begun", call: call.id });
     outcome = cancelled ? CANCELLED : await isolate.run(call, sink);
   } catch (error) {
     outcome = { ok: false, failure: failureOf(error) };
