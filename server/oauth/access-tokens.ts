@@ -48,16 +48,19 @@ export interface AccessTokensOptions {
   readonly resources: Pick<Resources, "urlOf">;
   readonly log: Log;
   readonly clock: () => number;
+  /** A good token came to another endpoint than its own; told at most once a minute for each token. */
+  readonly onForeign: (principal: Principal) => void;
 }
 
 const TOUCH_MS = 60_000;
 
 export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
-  const { store, keyring, bus, grants, resources, log, clock } = options;
+  const { store, keyring, bus, grants, resources, log, clock, onForeign } = options;
   const { oauthArtifacts, people } = store.models;
   const cache = createTokenCache<Known>();
   const loading = new Map<string, Promise<Known | undefined>>();
   const touched = new Map<string, number>();
+  const strayed = new Map<string, number>();
   const pending = new Set<Promise<void>>();
   const unsubscribe = bus.subscribe(TOPICS.tokens, () => {
     cache.clear();
@@ -124,6 +127,13 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
     pending.add(write);
   }
 
+  function noteForeign(principal: Principal, now: number): void {
+    if (now - (strayed.get(principal.tokenId) ?? Number.NEGATIVE_INFINITY) < TOUCH_MS) return;
+    if (strayed.size > 10_000) strayed.clear();
+    strayed.set(principal.tokenId, now);
+    onForeign(principal);
+  }
+
   return {
     async verify(token, endpoint) {
       if (!isToken(token, "oat")) return undefined;
@@ -133,7 +143,10 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
       const known = cached === undefined ? await loadOnce(key) : cached.value;
       if (known === undefined || now >= known.expiresAt || endpoint?.config.signIn !== "on") return undefined;
       const { principal, audience, member } = known;
-      if (!principal.endpointIds.includes(endpoint.id) || audience !== resources.urlOf(endpoint)) return undefined;
+      if (!principal.endpointIds.includes(endpoint.id) || audience !== resources.urlOf(endpoint)) {
+        noteForeign(principal, now);
+        return undefined;
+      }
       touch(principal.tokenId, now);
       return { principal, mayUse: mayUseEndpoint(endpoint.config.principals, member) };
     },

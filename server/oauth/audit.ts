@@ -7,6 +7,7 @@ import type { OAuthGrantRow } from "../store/models/oauth-grants.ts";
 
 /**
  * At the consent page: allowed, remembered from before, denied, or asked for an endpoint that is not this person's.
+ * An answer to a question that was not asked in this browser; a token that was sent to another endpoint than its own.
  * Later: a refresh token used twice in its grace time, something used again that works once, an end on request.
  */
 export type OAuthEvent =
@@ -14,6 +15,8 @@ export type OAuthEvent =
   | "consent_remembered"
   | "consent_denied"
   | "endpoint_refused"
+  | "foreign_answer"
+  | "foreign_audience"
   | "grace_used"
   | "replayed"
   | "revoked";
@@ -22,13 +25,20 @@ export interface OAuthSubject {
   readonly organizationId: string;
   readonly personId: string;
   readonly personName: string;
-  readonly endpointId: string;
+  /** Null where it is not known. */
+  readonly endpointId: string | null;
   readonly endpointSlug?: string;
   readonly grantId?: string;
   readonly clientId: string;
 }
 
-const REFUSALS: ReadonlySet<OAuthEvent> = new Set(["consent_denied", "endpoint_refused", "replayed"]);
+const REFUSALS: ReadonlySet<OAuthEvent> = new Set([
+  "consent_denied",
+  "endpoint_refused",
+  "foreign_answer",
+  "foreign_audience",
+  "replayed",
+]);
 
 /** Notes one event. */
 export function noteOAuth(audit: Audit, event: OAuthEvent, subject: OAuthSubject, reason: string): void {

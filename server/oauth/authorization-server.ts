@@ -95,7 +95,14 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   });
   const reaper = createReaper({ store, grants, locks: shared.locks, log, clock });
   const limits = createRequestLimits(shared.limiter);
-  const tokens = createAccessTokens({ store, keyring, bus: shared.bus, grants, resources, log, clock });
+  const tokens = createAccessTokens({
+    ...{ store, keyring, bus: shared.bus, grants, resources, log, clock },
+    onForeign: ({ tokenId }) =>
+      later(
+        grants.live(tokenId).then((grant) => grant && note("foreign_audience", grant, "a token of another endpoint")),
+        "a token that came to another endpoint was not noted",
+      ),
+  });
 
   const storage = createStorage({
     store,

@@ -21,6 +21,8 @@ export interface Grants {
   add(grant: Omit<NewRow<OAuthGrantRow>, "createdAt">): Promise<string>;
   /** A live grant by the digest of the library's id. */
   find(grantKey: string): Promise<OAuthGrantRow | undefined>;
+  /** A live grant by its own id. */
+  live(id: string): Promise<OAuthGrantRow | undefined>;
   isLive(grantKey: string): Promise<boolean>;
   /** Ends one; its tokens are dead everywhere within a second. Returns it where it was live. */
   end(grantKey: string, reason: EndReason): Promise<OAuthGrantRow | undefined>;
@@ -67,6 +69,7 @@ export function createGrants({ store, bus, clock, onEnd }: GrantsOptions): Grant
       return id;
     },
     find,
+    live: async (id) => (await oauthGrants.findOne({ where: { id, ...live() } }))?.get({ plain: true }),
     isLive: async (grantKey) => (await oauthGrants.count({ where: { grantKey, ...live() } })) > 0,
     end,
     async endAll(where, reason) {

@@ -42,7 +42,7 @@ export async function showConsent(parts: InteractionParts, request: Request, res
 /** Takes the answer. The form's token was checked before. */
 export async function sendConsent(parts: InteractionParts, request: Request, response: Response): Promise<void> {
   const question = await askable(parts, request, response);
-  if (question === undefined) return;
+  if (question === undefined) return noteForeignAnswer(parts, request);
   const { decision, scope }: { decision?: unknown; scope?: unknown } = request.body ?? {};
   if (decision !== "allow") {
     note(parts, question, "consent_denied", question.scopes);
@@ -59,6 +59,17 @@ export async function sendConsent(parts: InteractionParts, request: Request, res
   note(parts, question, "consent_allowed", granted);
   if (!question.client.native) await parts.consents.remember(consentOf(question), granted);
   await allow(parts, question, granted, request, response);
+}
+
+/** Somebody answers what was not asked in their browser: it is too old, or another person's. */
+async function noteForeignAnswer({ pages, audit }: InteractionParts, request: Request): Promise<void> {
+  const signedIn = await pages.personOf(request);
+  if (signedIn === undefined) return;
+  const { id: personId, name: personName } = signedIn.person;
+  for (const organizationId of signedIn.organizationIds) {
+    const subject = { organizationId, personId, personName, endpointId: null, clientId: "" };
+    noteOAuth(audit, "foreign_answer", subject, "an answer to a question that is not open in this browser");
+  }
 }
 
 /** The question, where this person may be asked it; to anybody else the endpoint does not exist. */
