@@ -18,7 +18,7 @@ export interface ChangedTools {
 }
 
 /** Stored tools that are read with one query. */
-const PAGE = 20;
+const PAGE = 8;
 /** Changes that are written in one transaction. */
 const BATCH = 25;
 const ATTEMPTS = 5;

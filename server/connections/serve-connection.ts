@@ -26,7 +26,7 @@ export interface ConnectionToServe {
 }
 
 /** Stored tools that are read with one query. */
-const PAGE = 20;
+const PAGE = 8;
 
 /** @throws GlobError where a stored pattern cannot be read (files are checked before they are stored) */
 export async function serveConnection(store: Store, of: ConnectionToServe): Promise<ServedConnection> {

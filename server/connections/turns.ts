@@ -6,8 +6,11 @@ export interface Turns {
   pass(): Promise<void>;
 }
 
-/** @param ms milliseconds that the work may have the process for */
-export function takeTurns(ms = 4): Turns {
+/**
+ * @param ms milliseconds that the work may have the process for; a call of somebody else takes a dozen turns, and waits
+ *   that long in each
+ */
+export function takeTurns(ms = 1): Turns {
   let since = performance.now();
   return {
     async pass() {
