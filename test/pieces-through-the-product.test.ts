@@ -19,7 +19,6 @@ interface Asked {
 /** A service of the pieces' authors' kind: lists, orders, and whatever the test lets it answer. */
 async function startService(t: TestContext) {
   const asked: Asked[] = [];
-  let waiting: (() => void) | undefined;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -39,7 +38,6 @@ async function startService(t: TestContext) {
           : 200;
       const body = path === "/lists" ? [{ id: "l1", name: "Groceries" }] : { ok: true, path };
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-      if (path === "/arrived") waiting?.();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -47,7 +45,6 @@ async function startService(t: TestContext) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
-    arrived: () => new Promise<void>((resolve) => (waiting = resolve)),
   };
 }
 
@@ -293,24 +290,12 @@ test("files go in by their bytes or by the handle of a kept one, and come out as
 test("what egress refused is said, whatever the piece made of it; other ends have their own words", async (t) => {
   process.env["PIECE_TOKEN"] = "good-token";
   const auth = { method: "bearer", secret: tokenFile("PIECE_TOKEN") };
-  const service = await startService(t);
   const { client } = await start(t, { new: { type: "ap", piece: "newest", auth, access: "suggested" } });
   const blocked = await call(client, "new__fetch_url", { url: "http://169.254.169.254/latest/meta-data" });
   assert.deepEqual(blocked.meta?.["jackfield/error"], { code: "blocked_address", connection: "new" });
   assert.ok(!blocked.text.includes("something went wrong"));
   const failed = await call(client, "new__fail");
   assert.match(failed.text, /HTTP 422.*\n.*it did not work/s);
-
-  const abort = new AbortController();
-  const arrived = service.arrived();
-  const waiting = client.callTool(
-    { name: "new__wait", arguments: { url: `${service.url}/arrived` } },
-    { signal: abort.signal },
-  );
-  await arrived;
-  abort.abort("enough");
-  await assert.rejects(waiting);
-  assert.equal((await call(client, "new__echo", { text: "still there" })).isError, false);
 });
 
 test("a piece that is not offered has no tools until it is again; one without authentication needs no connection", async (t) => {

@@ -9,6 +9,7 @@ import {
   type Outcome,
   UpstreamError,
 } from "../contract.ts";
+import { startDeadline } from "../mcp/deadline.ts";
 import { coerced, unknownKey, withDefaults } from "./arguments.ts";
 import { CredentialProblem, formFor, type ShapedCredential, shapeCredential, withCredentialProps } from "./auth.ts";
 import { type PieceConfig, readConfig } from "./config.ts";
@@ -58,16 +59,36 @@ export function openPiece(context: AdapterContext): AdapterSession {
     async callTool(name, args, call) {
       call.signal.throwIfAborted();
       const found = await use();
-      if (name === OPTIONS_TOOL) return asOutcome(await lookUp(context, config, found, args, call));
+      if (name === OPTIONS_TOOL) {
+        return asOutcome(await inTime(context, call, (bounded) => lookUp(context, config, found, args, bounded)));
+      }
       const action = found.actions.find((candidate) => candidate.name === name);
       if (action === undefined) {
         throw new UpstreamError("upstream_protocol", `There is no action ${name} any more.`, { processed: "no" });
       }
-      return asOutcome(await runAction(context, config, found, action, args, call));
+      return asOutcome(
+        await inTime(context, call, (bounded) => runAction(context, config, found, action, args, bounded)),
+      );
     },
     check: async () => check(context, config, await use()),
     close: async () => undefined,
   };
+}
+
+/** Ends work with the caller's own reason, or when the call has had its time; the sandbox has limits of its own. */
+async function inTime(
+  context: AdapterContext,
+  call: CallContext,
+  work: (call: CallContext) => Promise<JsonObject>,
+): Promise<JsonObject> {
+  const deadline = startDeadline(call);
+  try {
+    return await work({ ...call, signal: AbortSignal.any([context.signal, deadline.signal]) });
+  } catch (error) {
+    throw deadline.reason() ?? error;
+  } finally {
+    deadline.end();
+  }
 }
 
 async function findPiece({ pieces, connection }: AdapterContext, config: PieceConfig): Promise<Piece> {
@@ -108,7 +129,7 @@ async function runAction(
     const reads = annotationsOf(action)["readOnlyHint"] === true;
     const run = await withCredential(context, config, piece, reads, (auth) =>
       piece.host.run({
-        ...pieceCall(context, piece, auth, call),
+        ...pieceCall(piece, auth, call),
         action: action.name,
         props: { ...loaded.args, ...legacyProps(piece, action, auth) },
         files: loaded.files,
@@ -147,7 +168,7 @@ async function lookUp(
   try {
     const run = await withCredential(context, config, piece, true, (auth) =>
       piece.host.options({
-        ...pieceCall(context, piece, auth, call),
+        ...pieceCall(piece, auth, call),
         action: lookup.action.name,
         prop: lookup.prop.name,
         values: { ...values, ...legacyProps(piece, lookup.action, auth) },
@@ -217,18 +238,12 @@ function authenticated(piece: Piece, config: PieceConfig, credential: Credential
   return { form, credential, shaped: shapeCredential(piece.description, form, credential, config.values) };
 }
 
-function pieceCall(
-  { signal, clock }: AdapterContext,
-  { bundle }: Piece,
-  auth: Authenticated,
-  call: CallContext,
-): PieceCall {
+function pieceCall({ bundle }: Piece, auth: Authenticated, call: CallContext): PieceCall {
   return {
     bundle,
     auth: auth.shaped?.value,
     secrets: auth.shaped?.secrets ?? [],
-    signal: AbortSignal.any([signal, call.signal]),
-    deadline: clock() + call.timeoutMs,
+    signal: call.signal,
   };
 }
 
