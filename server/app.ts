@@ -280,7 +280,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     allowsLoopback,
     hop,
     registry,
-    verify: (token, ip) => tokens.verify(token, ip === undefined ? {} : { ip }),
+    verify: async (token, ip) =>
+      (await tokens.verify(token, ip === undefined ? {} : { ip })) ?? oauth.tokens.personOf(token),
     pages: createSignInPages(site.pages, site.cookies),
     onConnected: (connection) => void catalogue.refresh(connection).catch(failedToRead),
     log,

@@ -13,6 +13,7 @@ let member: Visitor;
 before(async () => {
   product = await startProduct({
     endpoints: { support: { label: "Support" } },
+    connections: { mine: { type: "mcp", url: "http://127.0.0.1:9/mcp", subject: "user", auth: { method: "oauth" } } },
     env: { JACKFIELD_TRUSTED_PROXIES: "loopback" },
   });
   admin = await signedInAdmin(product);
@@ -24,6 +25,23 @@ async function noted(rule: string) {
   await product.app.audit.flush();
   return (await product.app.audit.tail({ limit: 200 })).filter((row) => row.rule === rule);
 }
+
+test("a client asks with its person's access token how a connection stands, until the grant ends", async () => {
+  const { tokens } = await signInClient(product, admin);
+  const ask = async () => {
+    const url = new URL("/connections/authorize?connection=mine", product.url);
+    const response = await fetch(url, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+    return { status: response.status, text: await response.text() };
+  };
+  const asked = await ask();
+  assert.equal(asked.status, 200, asked.text);
+  assert.match(asked.text, /"status":"authorize"/);
+  const organizationId = product.app.registry.endpoint(undefined, undefined)?.endpoint.organizationId ?? "";
+  for (const { grantKey } of await product.app.oauth.grants.list(organizationId)) {
+    await product.app.oauth.grants.end(grantKey, "revoked");
+  }
+  assert.equal((await ask()).status, 401);
+});
 
 test("a token for another audience is refused and in the audit, with whose it is", async () => {
   const { tokens } = await signInClient(product, admin);

@@ -29,6 +29,8 @@ export interface VerifiedPerson {
 export interface AccessTokens {
   /** Undefined where the token is none, has ended, or is for another audience than this endpoint. */
   verify(token: string, endpoint: ServedEndpoint | undefined): Promise<VerifiedPerson | undefined>;
+  /** The person behind a token that works at its own endpoint, for questions about what that endpoint uses. */
+  personOf(token: string): Promise<Principal | undefined>;
   /** Waits for what is still being written and stops listening. */
   close(): Promise<void>;
 }
@@ -45,7 +47,7 @@ export interface AccessTokensOptions {
   readonly keyring: Keyring;
   readonly bus: Bus;
   readonly grants: Grants;
-  readonly resources: Pick<Resources, "urlOf">;
+  readonly resources: Pick<Resources, "urlOf" | "find">;
   readonly log: Log;
   readonly clock: () => number;
   /** A good token came to another endpoint than its own; told at most once a minute for each token. */
@@ -149,6 +151,17 @@ export function createAccessTokens(options: AccessTokensOptions): AccessTokens {
       }
       touch(principal.tokenId, now);
       return { principal, mayUse: mayUseEndpoint(endpoint.config.principals, member) };
+    },
+    async personOf(token) {
+      if (!isToken(token, "oat")) return undefined;
+      const key = accessTokenKey(token);
+      const cached = cache.get(key, clock());
+      const known = cached === undefined ? await loadOnce(key) : cached.value;
+      const endpoint = known && resources.find(known.audience);
+      if (!known || !endpoint || clock() >= known.expiresAt) return undefined;
+      const { principal, member } = known;
+      const good = principal.endpointIds.includes(endpoint.id) && principal.scopes.size > 0;
+      return good && mayUseEndpoint(endpoint.config.principals, member) ? principal : undefined;
     },
     async close() {
       unsubscribe();
