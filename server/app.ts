@@ -393,6 +393,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     publicOrigin: publicUrl,
     ...{ store, tokens, registry, audit, origins, log, clock },
     ...{ sessions: site.sessions, csrf: site.csrf, limiter: shared.limiter },
+    ...{ decisions: approvals.decisions, gateway, toolsets },
     stopping: () => traffic.stopping,
   };
   const express = mountRoutes({

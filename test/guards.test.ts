@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the patterns name variables this way
-/** The table of guards: each line is an example of the documentation. */
+/** Guards beyond the examples of docs/guards.md (guard-table.test.ts). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkGuards, compileGuards, type GuardPatterns } from "../server/access/guards.ts";
@@ -22,140 +22,11 @@ function table(title: string, examples: Example[], path = false) {
   });
 }
 
-table("text", [
-  [["a"], "a", true],
-  [["a"], "b", false],
-  [["a"], "ab", false],
-  [["a"], "", false],
-  [[""], "", true],
-  [[], "a", false],
-  [["a", "b"], "b", true],
-  [["*@acme.example"], "ann@acme.example", true],
-  [["*@acme.example"], "@acme.example", true],
-  [["*@acme.example"], "ann@ACME.example", false],
-  [["*@acme.example"], "ann@acme.example.evil.example", false],
-  [["*@acme.example"], "ann@evil.example", false],
-  [["*@acme.example"], " ann@acme.example ", false],
-  [["???"], "abc", true],
-  [["???"], "ab", false],
-  [["???"], "äöü", true],
-  [["?"], "😀", true],
-  [["??"], "😀", false],
-  [["a*c"], "ac", true],
-  [["a*c"], "a-b-c", true],
-  [["*"], "", true],
-  [["**"], "", true],
-  [["{eu,us}-*"], "eu-west", true],
-  [["{eu,us}-*"], "ap-east", false],
-  [["{a,{b,c}}d"], "cd", true],
-  [["{a,}b"], "b", true],
-  [["a\\*"], "a*", true],
-  [["a\\*"], "ab", false],
-  [["\\{a\\}"], "{a}", true],
-  [["{a\\,b,c}"], "a,b", true],
-  [["a,b"], "a,b", true],
-  [["[ab]"], "a", false],
-  [["a.c"], "abc", false],
-  [["^a$"], "a", false],
-  [["é"], "e\u0301", false],
-]);
-
-table("separators and control characters", [
-  [["*@ok.example"], "a@ok.example, x@ok.example", false],
-  [["*@ok.example"], "x@evil.example,a@ok.example", false],
-  [["*@ok.example"], "x@evil.example;a@ok.example", false],
-  [["*@ok.example"], "x@evil.example\na@ok.example", false],
-  [["*@ok.example"], "x@evil.example\r\na@ok.example", false],
-  [["*@ok.example"], "x@evil.example\ta@ok.example", false],
-  [["*@ok.example"], "x@evil.example\0a@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u000ba@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u0085a@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u007fa@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u2028a@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u2029a@ok.example", false],
-  [["*@ok.example"], "x@evil.example\uff0ca@ok.example", false],
-  [["*@ok.example"], "x@evil.example\uff1ba@ok.example", false],
-  [["*@ok.example"], "x@evil.example\u037ea@ok.example", false],
-  [["*@ok.example"], "a@ok.example\n", false],
-  [["*@ok.example"], "\na@ok.example", false],
-  [["?@ok.example"], "\n@ok.example", false],
-  [["?@ok.example"], ",@ok.example", false],
-  [["**@ok.example"], "x@evil.example, a@ok.example", true],
-  [["**"], "a\nb;c", true],
-  [["a,*"], "a,b", true],
-  [["a,*"], "a,b,c", false],
-]);
-
-table("look-alikes are other characters", [
-  [["*@acme.example"], "ann@\u0430cme.example", false],
-  [["*@acme.example"], "ann@acme\u3002example", false],
-  [["*@acme.example"], "ann\uff20acme.example", false],
-  [["*@acme.example"], "ann@acme.example\u200b", false],
-  [["*@acme.example"], "ann@acme.ex\u00adample", false],
-  [["prod"], "pro\u0501", false],
-]);
-
-table("kinds of values", [
-  [["5"], 5, true],
-  [["5"], 5.5, false],
-  [["1e*"], 1e21, true],
-  [["0"], -0, true],
-  [["true"], true, true],
-  [["true"], "true", true],
-  [["true"], false, false],
+table("what JSON cannot hold", [
   [["*"], Number.NaN, false],
   [["*"], Number.POSITIVE_INFINITY, false],
-  [["**"], null, false],
   [["**"], undefined, false],
-  [["**"], {}, false],
-  [["**"], { toString: "a" }, false],
-  [["**"], [], false],
-  [["a"], ["a"], true],
-  [["a*"], ["a", "ab"], true],
-  [["a*"], ["a", "b"], false],
-  [["a*"], ["a", null], false],
-  [["a*"], ["a", { a: 1 }], false],
-  [["a*"], [["a"], ["ab", ["abc"]]], true],
-  [["a*"], [["a"], ["b"]], false],
-  [["a*"], [["a"], []], false],
-  [["1"], [1, "1"], true],
-  [{ match: ["a"], optional: true }, "a", true],
-  [{ match: ["a"], optional: true }, "b", false],
-  [{ match: ["a"], optional: true }, null, false],
-  [{ match: ["a"], optional: true }, {}, false],
-  [{ match: ["a"], optional: true }, [], true],
-  [{ match: ["a"], optional: false }, [], false],
 ]);
-
-table(
-  "paths",
-  [
-    [["reports/**"], "reports/a/b.md", true],
-    [["reports/**"], "./reports//a.md", true],
-    [["./reports/**"], "reports/a.md", true],
-    [["reports/**"], "reports/../secret", false],
-    [["reports/**"], "reports/a/../../secret", false],
-    [["reports/**"], "../reports/a", false],
-    [["reports/**"], "/reports/a", false],
-    [["reports/**"], "reports", false],
-    [["reports/*"], "reports/a.md", true],
-    [["reports/*"], "reports/a/b.md", false],
-    [["reports/*"], "reports/a\\b.md", false],
-    [["reports/*"], "reports/a\uff0fb.md", false],
-    [["reports/?"], "reports/a", true],
-    [["reports/a?b"], "reports/a/b", false],
-    [["/srv/*/x"], "/srv/a/x", true],
-    [["/srv/*/x"], "/srv/a/b/../x", true],
-    [["/srv/**"], "/srv/../etc/passwd", false],
-    [["**"], "..", false],
-    [["**"], "a\0b", false],
-    [["reports/**"], "reports/..\\..\\secret", false],
-    [["reports/**"], "reports/%2e%2e/secret", false],
-    [["reports/**"], ["reports/a", "etc/b"], false],
-    [["reports/*.md"], "reports/a,b.md", false],
-  ],
-  true,
-);
 
 describe("keys", () => {
   const holds = (key: string, args: object) => passes(key, ["ok"], args);

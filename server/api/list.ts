@@ -1,5 +1,6 @@
 /** Every route of the API: one file for each group, one line for each file. */
 import { accountRoutes } from "./accounts.ts";
+import { approvalRoutes } from "./approvals.ts";
 import { clientRoutes } from "./clients.ts";
 import { connectionRoutes } from "./connections.ts";
 import { credentialRoutes } from "./credentials.ts";
@@ -9,6 +10,7 @@ import type { ApiParts } from "./parts.ts";
 import { peopleRoutes } from "./people.ts";
 import type { ApiRoute } from "./route.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { toolRoutes } from "./tools.ts";
 
 const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [
   meRoutes,
@@ -19,6 +21,8 @@ const GROUPS: readonly ((parts: ApiParts) => ApiRoute[])[] = [
   credentialRoutes,
   accountRoutes,
   healthRoutes,
+  approvalRoutes,
+  toolRoutes,
 ];
 
 /** All routes. Throws where two have one id: a mistake of ours, seen at the start. */

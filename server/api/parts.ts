@@ -3,6 +3,9 @@ import type { Authoring } from "../connections/authoring.ts";
 import type { checkConnection } from "../connections/check.ts";
 import type { Registry } from "../connections/registry.ts";
 import type { StoredCredentials } from "../connections/stored-credentials.ts";
+import type { Decisions } from "../gateway/approvals/decisions.ts";
+import type { Gateway } from "../gateway/call.ts";
+import type { Toolsets } from "../gateway/toolset.ts";
 import type { ConnectedClients } from "../oauth/connected-clients.ts";
 import type { Invitations } from "../people/invitations.ts";
 import type { Members } from "../people/members.ts";
@@ -26,4 +29,7 @@ export interface ApiParts extends ApiServerParts {
   readonly disconnect: SignInFlow["disconnect"];
   /** Origin under which people reach the server. */
   readonly publicOrigin: () => string;
+  readonly decisions: Decisions;
+  readonly gateway: Gateway;
+  readonly toolsets: Toolsets;
 }

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import type { JsonObject, ToolDefinition } from "../../adapters/contract.ts";
 import { type ApprovalFloor, approvalFloor } from "../access/approvals.ts";
+import { conditionsOf } from "../access/conditions.ts";
 import { compilePolicy, type Grant, grantOf, type Policy } from "../access/policy.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
 import { ownTerms, type SearchDocument } from "../search/documents.ts";
@@ -26,6 +27,8 @@ export interface ToolEntry {
   /** Whether the operator's floor asks for the approval: then it is another person's. */
   readonly floor: boolean;
   readonly grant: Grant;
+  /** The conditions of the grant in words, where a call must fulfil any. */
+  readonly conditions?: string;
   /** As it is shown: full name, portable schema, annotations from the class. */
   readonly listed: ToolDefinition;
   /** From listed property keys back to the upstream's. */
@@ -221,6 +224,7 @@ function toEntry(
   const { schema, restore } = transparent
     ? { schema: tool.definition.inputSchema, restore: NOTHING_RENAMED }
     : portableSchema(tool.definition.inputSchema);
+  const conditions = transparent ? undefined : conditionsOf(grant, restore);
   const floored = floor.covers(tool.name, `${connection.slug}__${tool.action}`);
   return {
     name: transparent ? tool.action : tool.name,
@@ -231,9 +235,17 @@ function toEntry(
     approval: floored ? "required" : tool.approval,
     floor: floored,
     grant,
-    listed: transparent ? tool.definition : listedDefinition(tool, schema, endpoint),
+    ...(conditions === undefined ? {} : { conditions }),
+    listed: transparent ? tool.definition : withConditions(listedDefinition(tool, schema, endpoint), conditions),
     restore,
   };
+}
+
+/** Conditions stand in the description: it is the one part of a definition that every client shows a model. */
+function withConditions(listed: ToolDefinition, conditions: string | undefined): ToolDefinition {
+  if (conditions === undefined) return listed;
+  const { description = "" } = listed;
+  return { ...listed, description: description === "" ? conditions : `${description.trimEnd()}\n\n${conditions}` };
 }
 
 /** Annotations come from the reviewed class, not from the upstream's own hints (MCP: annotations are untrusted). */

@@ -26,6 +26,8 @@ export interface AnswerTool {
   readonly action: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
+  /** What the policy asks of the arguments; never cut off with the description. */
+  readonly conditions?: string | undefined;
   readonly inputSchema: JsonObject;
   readonly outputSchema?: JsonObject | undefined;
   readonly access: "read" | "write";
@@ -118,6 +120,9 @@ function toHit(tool: AnswerTool): JsonObject {
   if (tool.detail === "whole") shown = description;
   else if (tool.detail === "definition") shown = trimDescription(description);
   else if (tool.detail === "signature") shown = firstSentence(description);
+  if (tool.conditions !== undefined && tool.detail !== "name") {
+    shown = shown === "" ? tool.conditions : `${shown}\n${tool.conditions}`;
+  }
   return {
     name: tool.name,
     connection: tool.connection,

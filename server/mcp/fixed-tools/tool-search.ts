@@ -38,6 +38,8 @@ export interface SearchedTool {
   readonly connection: { readonly slug: string };
   readonly tool: { readonly state: string; readonly definition: ToolDefinition };
   readonly listed: ToolDefinition;
+  /** What the policy asks of the arguments, in words. */
+  readonly conditions?: string;
 }
 
 export interface VisibleConnectionView {
@@ -240,6 +242,7 @@ function describe(
     action: entry.action,
     title: definition.title,
     description: definition.description,
+    conditions: entry.conditions,
     inputSchema: entry.listed.inputSchema,
     outputSchema: definition.outputSchema,
     access: entry.class,
