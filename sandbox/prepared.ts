@@ -22,6 +22,8 @@ export class Prepared {
   readonly #log: SandboxLog;
   /** Bundles whose code cache is there, or is being made. */
   readonly #cached = new Map<string, Promise<void>>();
+  /** What is known of bundles with a code cache: a call looks at no file again. */
+  readonly #complete = new Map<string, Code>();
   #snapshot = false;
 
   private constructor(build: Build, launch: Launch, bundles: string, limits: SandboxLimits, log: SandboxLog) {
@@ -87,9 +89,15 @@ export class Prepared {
 
   /** Where a bundle's code is; starts making its code cache where there is none. @throws SandboxError */
   async codeOf(bundle: Bundle): Promise<Code> {
+    const known = this.#complete.get(bundle.hash);
+    if (known !== undefined) return { ...known, piece: bundle.piece, memoryMb: this.#memoryOf(bundle) };
     const code = await this.#bare(bundle);
     const file = this.#build.codeCache(bundle.hash);
-    if (await exists(file)) return { ...code, codeCache: file };
+    if (await exists(file)) {
+      const complete = { ...code, codeCache: file };
+      this.#complete.set(bundle.hash, complete);
+      return complete;
+    }
     void this.#cache(bundle.hash, code);
     return code;
   }
@@ -102,12 +110,17 @@ export class Prepared {
     return (await exists(file)) ? { ...code, codeCache: file } : code;
   }
 
-  async #bare({ piece, hash, memoryMb }: Bundle): Promise<Code> {
+  #memoryOf({ memoryMb }: Bundle): number {
+    return memoryMb ?? this.#limits.isolateMemoryMb;
+  }
+
+  async #bare(bundle: Bundle): Promise<Code> {
+    const { piece, hash } = bundle;
     const directory = join(this.#bundles, hash);
     if (!/^[0-9a-f]{64}$/.test(hash) || !(await exists(join(directory, "bundle.js")))) {
       throw new SandboxError("piece_unloadable", `The piece ${piece} is not installed.`, { processed: "no" });
     }
-    return { piece, directory, memoryMb: memoryMb ?? this.#limits.isolateMemoryMb };
+    return { piece, directory, memoryMb: this.#memoryOf(bundle) };
   }
 
   #cache(hash: string, code: Code): Promise<void> {

@@ -79,7 +79,10 @@ export class WorkerProcess {
     this.ready.catch(() => undefined);
     child.on("message", (message) => this.#hear(message));
     child.on("error", (error) => this.#end(`cannot start: ${error.message}`));
-    // Not `exit`: its last words have been read when it is closed.
+    child.on("exit", () => {
+      this.retired = true;
+    });
+    // Judged later than at `exit`: its last words have been read when it is closed.
     child.on("close", (code, signal) => this.#end(`ended with ${signal ?? code}`));
     child.stderr?.on("data", (chunk: Buffer) => {
       this.#lastWords = (this.#lastWords + chunk.toString("utf8")).slice(-LAST_WORDS);
@@ -111,7 +114,9 @@ export class WorkerProcess {
     this.connection = connection;
     this.served += 1;
     this.lastUsed = performance.now();
-    this.#calls.set(job.call.id, { ...job, killAt: this.#killAt(this.#limits.loadMs + job.call.wallMs) });
+    // An isolate that is open needs no time to load the piece.
+    const loadMs = this.isolates.includes(job.call.isolate) ? 0 : this.#limits.loadMs;
+    this.#calls.set(job.call.id, { ...job, killAt: this.#killAt(loadMs + job.call.wallMs) });
     this.#watch ??= setInterval(() => this.#look(), WATCH_MS);
     this.#send(job.call);
   }

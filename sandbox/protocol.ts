@@ -130,7 +130,7 @@ export type FromWorker =
       /** The process is not to be used again. */
       readonly retire: boolean;
     }
-  /** The bundle is loaded, the call runs: its time starts. */
+  /** The bundle was loaded for this call, which runs now: its time starts. Not sent by a warm isolate. */
   | { readonly type: "begun"; readonly call: number }
   /** Keys of the isolates that are open now. */
   | { readonly type: "isolates"; readonly keys: readonly string[] }

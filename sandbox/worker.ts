@@ -57,9 +57,15 @@ function begin(start: Start): void {
   send({ type: "ready" });
 }
 
+let told = "";
+
 function tellIsolates(): void {
   const busy = [...running.values()].filter(({ isolate }) => isolate !== undefined).map(({ key }) => key);
-  send({ type: "isolates", keys: [...idle.map(({ key }) => key), ...busy] });
+  const keys = [...idle.map(({ key }) => key), ...busy].sort();
+  // A warm call changes nothing: one message less on its way.
+  if (told === keys.join("\n")) return;
+  told = keys.join("\n");
+  send({ type: "isolates", keys });
 }
 
 function takeIdle(key: string): PieceIsolate | undefined {
@@ -98,10 +104,11 @@ async function serve(call: Call, on: Ground): Promise<void> {
   try {
     running.set(call.id, { key: call.isolate, isolate, cancelled: false });
     while (idle.length > 0 && idle.length + running.size > on.limits.isolates) drop(idle[0]);
+    const cold = isolate === undefined;
     isolate ??= await PieceIsolate.open(on, call.code);
     const cancelled = running.get(call.id)?.cancelled === true;
     running.set(call.id, { key: call.isolate, isolate, cancelled });
-    send({ type: "begun", call: call.id });
+    if (cold) send({ type: "begun", call: call.id });
     outcome = cancelled ? CANCELLED : await isolate.run(call, sink);
   } catch (error) {
     outcome = { ok: false, failure: failureOf(error) };

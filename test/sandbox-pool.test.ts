@@ -33,7 +33,7 @@ const GET = { get: "return (await fetch(context.propsValue.url)).status;", good:
 
 test("a process killed in mid-call fails its calls once, sends nothing again, and the pool is back", async (context) => {
   const service = await holding(context);
-  const room = openRoom(context, { limits: { workers: 2 } });
+  const room = openRoom(context, { limits: { workers: 2, spareWorkers: 0 } });
   const piece = room.piece(GET);
   const call = room.pool.run(callOf(piece, "get", { props: { url: service.url } }));
   await service.until(1);
