@@ -264,7 +264,7 @@ export class WorkerProcess {
 /** What the last words of a process that we did not end say about its end. */
 function reasonOf(words: string): Reason {
   // V8's own words, and isolated-vm's for an isolate that V8 has lost.
-  if (/out of memory|heap limit|heap space|OOM|allocation failed/i.test(words)) {
+  if (/out.of.memory|heap limit|heap space|OOM|allocation failed/i.test(words)) {
     return { code: "worker_oom", message: "The piece used more memory than it may." };
   }
   if (/failed to terminate|already disposed/i.test(words)) {

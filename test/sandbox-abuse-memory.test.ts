@@ -14,7 +14,7 @@ const BOMBS: Readonly<Record<string, string>> = {
   "a spread text": "return [...'.'.repeat(5e8)].length;",
   "growth between awaits": "const all = []; for (;;) { await null; all.push('y'.repeat(1e5) + all.length); }",
   "bytes turned into an array":
-    "const bytes = new Uint8Array(5e7); const all = new Array(bytes.length); for (let i = bytes.length; i--; ) all[i] = { i };",
+    "const bytes = new Uint8Array(2e7); const all = new Array(bytes.length); for (let i = bytes.length; i--; ) all[i] = { i };",
   "a joined array":
     "const all = []; for (;;) all.push(Array(1e6).join('abcdefgh') + all.length, new Array(1e5).fill({}));",
   closures:

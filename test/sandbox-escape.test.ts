@@ -10,9 +10,9 @@ const HUNTS: Readonly<Record<string, string>> = {
   "the constructor of a constructor":
     "return this.constructor.constructor('return this')() === globalThis ? 'inside' : 'outside';",
   "the prototype of an error of the worker":
-    "try { require('crypto').createHash('none'); } catch (error) { return error.constructor === Error || error instanceof Error ? 'inside' : 'outside ' + error.constructor; }",
+    "try { require('crypto').createHash('none').digest(); return 'no error'; } catch (error) { return error.constructor === Error || error instanceof Error ? 'inside' : 'outside ' + error.constructor; }",
   "the function behind an error of the worker":
-    "try { require('crypto').randomBytes(-1); } catch (error) { return error.constructor.constructor('return this')() === globalThis ? 'inside' : 'outside'; }",
+    "try { require('crypto').createHmac('none', 'key').digest(); return 'no error'; } catch (error) { return error.constructor.constructor('return this')() === globalThis ? 'inside' : 'outside'; }",
   "process.binding": "return process.binding('fs');",
   "process.dlopen": "return process.dlopen({}, '/lib/x.so');",
   "process.mainModule": "return process.mainModule.require('fs');",
@@ -30,8 +30,8 @@ const HUNTS: Readonly<Record<string, string>> = {
   "a name": "return require('dns').promises.lookup('localhost');",
   "an import": "return (await import('node:fs')).readFileSync('/etc/passwd', 'utf8');",
   "an import by eval": "return (await (0, eval)(\"import('fs')\")).readFileSync('/etc/passwd', 'utf8');",
-  "the caller of a function":
-    "return (function () { return arguments.callee.caller; })() === null ? 'inside' : 'outside';",
+  "the callers of a function":
+    "return (function () { for (let it = arguments.callee.caller, n = 0; it && n < 50; it = it.caller, n += 1) if (!(it instanceof Function)) return 'outside'; return 'inside'; })();",
   "a stack of real calls":
     "Error.prepareStackTrace = (_, sites) => sites.map((site) => site.getThis()); return (new Error('x').stack.some((it) => it !== undefined && it !== globalThis && it.process)) ? 'outside' : 'inside';",
   "the inspector": "return require('inspector').open();",
