@@ -150,11 +150,9 @@ test("tools are served with class, approval and public name, as far as access go
   assert.equal(served.introduction?.serverInfo?.["name"], "changing");
 });
 
-test("a connection that lacks its credential, or has no adapter, says so", async (context) => {
+test("a connection that lacks its credential says so", async (context) => {
   const { connection } = await openRooms(context, {
     "connections/signin.yml": `${URL_A}  auth: { method: oauth }\n`,
-    "connections/later.yml": "version: 1\nconnection: { type: a2a, card: https://a.example/card.json }\n",
   });
   assert.equal(connection("signin").state, "needsAuthorization");
-  assert.equal(connection("later").state, "disabled");
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { judge } from "../server/search/confidence.ts";
-import { buildIndex } from "../server/search/index.ts";
+import { buildIndex, prepareIndex } from "../server/search/index.ts";
 import { isOneEdit } from "../server/search/query.ts";
 import { rank } from "../server/search/rank.ts";
 import { cutText, firstSentence, signatureOf, trimSchema } from "../server/search/render.ts";
@@ -183,6 +183,41 @@ describe("ranking", () => {
     for (const text of ["", "the of and", "!!! ---", "\u0000", "__proto__ constructor"]) {
       assert.doesNotThrow(() => rank(index, text));
     }
+  });
+});
+
+describe("segments", () => {
+  it("are built a little at a time, with the same result", async () => {
+    const own = documentsOf(
+      CATALOGUE.map((connection) => ({ ...connection, description: `${connection.description} Prepared.` })),
+    );
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 0);
+    await prepareIndex(own);
+    clearInterval(counting);
+    assert.ok(turns > 0, "the event loop went on");
+    const prepared = buildIndex(own);
+    const same = documentsOf(
+      CATALOGUE.map((connection) => ({ ...connection, description: `${connection.description} Prepared.` })),
+    );
+    assert.deepEqual(rank(buildIndex(same), "comment on an issue"), rank(prepared, "comment on an issue"));
+  });
+  it("are shared by indexes that hold the same tools of a connection, and not by others", () => {
+    const [tracker] = documentsOf(CATALOGUE.filter(({ slug }) => slug === "tracker"));
+    const whole = buildIndex(documentsOf(CATALOGUE));
+    const again = buildIndex(documentsOf(CATALOGUE));
+    assert.ok(whole.segments.every(({ segment }, at) => segment === again.segments[at]!.segment));
+    const less = buildIndex([tracker!]);
+    assert.ok(whole.segments.every(({ segment }) => segment !== less.segments[0]!.segment));
+  });
+  it("of one index do not change what another one counts", () => {
+    const tracker = documentsOf(CATALOGUE.filter(({ slug }) => slug === "tracker"));
+    const alone = buildIndex(tracker);
+    const idf = alone.idf(stem("issue"));
+    const whole = buildIndex(documentsOf(CATALOGUE));
+    assert.notEqual(whole.idf(stem("issue")), idf);
+    assert.equal(alone.idf(stem("issue")), idf);
+    assert.equal(alone.idf(stem("weather")), undefined);
   });
 });
 

@@ -9,8 +9,8 @@ import { type ApprovalFloor, approvalFloor } from "../access/approvals.ts";
 import { conditionsOf } from "../access/conditions.ts";
 import { compilePolicy, type Grant, grantOf, type Policy } from "../access/policy.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment, ServedTool } from "../connections/types.ts";
-import { ownTerms, type SearchDocument } from "../search/documents.ts";
-import { buildIndex, type SearchIndex } from "../search/index.ts";
+import type { SearchDocument } from "../search/documents.ts";
+import { buildIndex, prepareIndex, type SearchIndex } from "../search/index.ts";
 import { rank } from "../search/rank.ts";
 import { type PairingTool, pairingDocument, pairingToolOf } from "./pairing-tools.ts";
 import { type PropertyMap, portableSchema } from "./portable-schema.ts";
@@ -82,8 +82,6 @@ export interface Toolsets {
 }
 
 const CACHED = 256;
-/** Definitions tokenised between two turns of the event loop: about a millisecond. */
-const WARM_BATCH = 8;
 const WARM_SEARCHES = 100;
 const NOTHING_RENAMED: PropertyMap = new Map();
 
@@ -173,10 +171,7 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
     },
     async warm() {
       if (index) return;
-      for (const [at, document] of documents().entries()) {
-        ownTerms(document);
-        if (at % WARM_BATCH === WARM_BATCH - 1) await setImmediate();
-      }
+      await prepareIndex(documents());
       const built = toolset.index();
       // The first searches of a process run uncompiled, several times as slow: these are them, and nobody waits.
       for (const { name, action } of entries.slice(0, WARM_SEARCHES)) {

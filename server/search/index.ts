@@ -1,111 +1,146 @@
 /**
- * The index of one visible set of tools: BM25F (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
- * section 3.6) with the weighted term frequencies laid down in typed arrays. Nothing outside the set influences it.
+ * The index of one visible set of tools: the segments of its connections side by side. Nothing outside the set
+ * influences it: how rare a term is is counted over the set alone.
  */
-import { connectionTerms, FIELD_WEIGHTS, FIELDS, ownTerms, type SearchDocument, type Terms } from "./documents.ts";
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import type { SearchDocument } from "./documents.ts";
+import { type Segment, SegmentBuilder } from "./segment.ts";
+import { THESAURUS, type Thesaurus } from "./thesaurus.ts";
 
 export type { SearchDocument } from "./documents.ts";
 
-export interface Posting {
-  /** Document numbers, ascending. */
-  readonly documents: Int32Array;
-  /** Length-normalised, field-weighted term frequencies. */
-  readonly frequencies: Float32Array;
-  readonly idf: number;
-}
-
 export interface SearchIndex {
   readonly documents: readonly SearchDocument[];
-  readonly postings: ReadonlyMap<string, Posting>;
-  /** Connections by slug with the numbers of their documents. */
+  readonly segments: readonly PlacedSegment[];
+  /** Connections by slug. */
   readonly connections: ReadonlyMap<string, IndexedConnection>;
+  readonly thesaurus: Thesaurus;
   /** The largest idf a term can have here: what a term that occurs once gets. */
   readonly maxIdf: number;
+  /** How much a term says here; undefined where no document has it. */
+  idf(term: string): number | undefined;
   /** Terms of one document, its connection's included. */
   termsOf(document: number): ReadonlySet<string>;
+}
+
+export interface PlacedSegment {
+  readonly segment: Segment;
+  /** Number of its first document in the index. */
+  readonly offset: number;
 }
 
 export interface IndexedConnection {
   readonly slug: string;
   readonly label: string;
   readonly aliases: readonly string[];
-  readonly documents: readonly number[];
 }
 
-const B = 0.75;
+/** Documents indexed between two turns of the event loop: a millisecond or two. */
+const BATCH = 8;
+/** Documents that segments are remembered for. */
+const MAX_REMEMBERED = 200_000;
 
-/** Builds the index; documents keep their order, which decides ties. Milliseconds for thousands of known tools. */
-export function buildIndex(documents: readonly SearchDocument[]): SearchIndex {
-  const connections = new Map<
-    string,
-    { slug: string; label: string; aliases: readonly string[]; documents: number[] }
-  >();
-  const shared = new Map<string, Terms>();
-  const own: Terms[] = [];
-  const totals = Array.from({ length: FIELDS }, () => 0);
-  documents.forEach((document, at) => {
-    let connection = connections.get(document.connection);
-    if (connection === undefined) {
-      const { connection: slug, connectionLabel: label, aliases } = document;
-      connection = { slug, label, aliases, documents: [] };
-      connections.set(slug, connection);
-      shared.set(slug, connectionTerms(document));
-    }
-    connection.documents.push(at);
-    const terms = ownTerms(document);
-    own.push(terms);
-    for (const part of [terms, shared.get(document.connection)!]) {
-      part.lengths.forEach((length, field) => {
-        totals[field] = totals[field]! + length;
-      });
-    }
-  });
-  const averages = totals.map((total) => total / Math.max(1, documents.length) || 1);
-
-  const lists = new Map<string, { documents: number[]; frequencies: number[] }>();
-  const post = (at: number, part: Terms) => {
-    const norms = part.lengths.map(
-      (length, field) => FIELD_WEIGHTS[field]! / (1 - B + (B * length) / averages[field]!),
-    );
-    part.terms.forEach((term, row) => {
-      let weight = 0;
-      for (let field = 0; field < FIELDS; field += 1) {
-        const tf = part.tf[row * FIELDS + field]!;
-        if (tf > 0) weight += tf * norms[field]!;
-      }
-      let list = lists.get(term);
-      if (list === undefined) {
-        list = { documents: [], frequencies: [] };
-        lists.set(term, list);
-      }
-      const last = list.documents.length - 1;
-      if (list.documents[last] === at) list.frequencies[last] = list.frequencies[last]! + weight;
-      else {
-        list.documents.push(at);
-        list.frequencies.push(weight);
-      }
-    });
-  };
-  documents.forEach((document, at) => {
-    post(at, own[at]!);
-    post(at, shared.get(document.connection)!);
-  });
-
+/** Builds the index; documents keep their order, which decides ties. Milliseconds where the segments are known. */
+export function buildIndex(documents: readonly SearchDocument[], thesaurus: Thesaurus = THESAURUS): SearchIndex {
+  const segments: PlacedSegment[] = [];
+  const connections = new Map<string, IndexedConnection>();
+  let offset = 0;
+  for (const part of runs(documents)) {
+    segments.push({ segment: segmentOf(part), offset });
+    offset += part.length;
+    const { connection: slug, connectionLabel: label, aliases } = part[0]!;
+    if (!connections.has(slug)) connections.set(slug, { slug, label, aliases });
+  }
   const count = documents.length;
   const idfOf = (found: number) => Math.log(1 + (count - found + 0.5) / (found + 0.5));
-  const postings = new Map<string, Posting>();
-  for (const [term, list] of lists) {
-    postings.set(term, {
-      documents: Int32Array.from(list.documents),
-      frequencies: Float32Array.from(list.frequencies),
-      idf: idfOf(list.documents.length),
-    });
-  }
+  const known = new Map<string, number | undefined>();
   return {
-    documents,
-    postings,
+    // The segments' own objects: what is worked out about a document is remembered with it.
+    documents: segments.flatMap(({ segment }) => segment.documents),
+    segments,
     connections,
+    thesaurus,
     maxIdf: idfOf(1),
-    termsOf: (at) => new Set([...own[at]!.terms, ...shared.get(documents[at]!.connection)!.terms]),
+    idf(term) {
+      if (known.has(term)) return known.get(term);
+      let found = 0;
+      for (const { segment } of segments) {
+        const row = segment.rows.get(term);
+        if (row !== undefined) found += segment.starts[row + 1]! - segment.starts[row]!;
+      }
+      const idf = found === 0 ? undefined : idfOf(found);
+      // Words of queries are strangers' input: what no document has is not kept.
+      if (idf !== undefined) known.set(term, idf);
+      return idf;
+    },
+    termsOf(document) {
+      const { segment, offset: from } = segments.findLast((placed) => placed.offset <= document)!;
+      return segment.termsOf(document - from);
+    },
   };
+}
+
+/** Builds the segments that are not known yet, a few documents at a time, so that nobody else waits. */
+export async function prepareIndex(documents: readonly SearchDocument[]): Promise<void> {
+  for (const part of runs(documents)) {
+    const key = keyOf(part);
+    if (remembered.has(key)) continue;
+    const builder = new SegmentBuilder(part[0]);
+    for (const [at, document] of part.entries()) {
+      builder.add(document);
+      if (at % BATCH === BATCH - 1) await setImmediate();
+    }
+    remember(key, builder.finish());
+    await setImmediate();
+  }
+}
+
+/** Neighbours of one connection together; a catalogue is sorted by connection. */
+function runs(documents: readonly SearchDocument[]): SearchDocument[][] {
+  const parts: SearchDocument[][] = [];
+  for (const document of documents) {
+    const last = parts.at(-1);
+    if (last?.[0]?.connection === document.connection) last.push(document);
+    else parts.push([document]);
+  }
+  return parts;
+}
+
+const remembered = new Map<string, Segment>();
+let rememberedDocuments = 0;
+
+function segmentOf(documents: readonly SearchDocument[]): Segment {
+  const key = keyOf(documents);
+  let segment = remembered.get(key);
+  if (segment === undefined) {
+    const builder = new SegmentBuilder(documents[0]);
+    for (const document of documents) builder.add(document);
+    segment = builder.finish();
+  }
+  remember(key, segment);
+  return segment;
+}
+
+/** Keeps a segment as the one that was used last; the least recently used ones go. */
+function remember(key: string, segment: Segment): void {
+  if (remembered.delete(key)) rememberedDocuments -= segment.documents.length;
+  remembered.set(key, segment);
+  rememberedDocuments += segment.documents.length;
+  for (const [oldest, { documents }] of remembered) {
+    if (rememberedDocuments <= MAX_REMEMBERED || oldest === key) break;
+    remembered.delete(oldest);
+    rememberedDocuments -= documents.length;
+  }
+}
+
+/** Everything about the documents that a segment holds; their definitions by hash. */
+function keyOf(documents: readonly SearchDocument[]): string {
+  const { connection, connectionLabel, connectionDescription, aliases } = documents[0]!;
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([connection, connectionLabel, connectionDescription, aliases]));
+  for (const { name, action, title, access, schemaHash } of documents) {
+    hash.update(`${JSON.stringify([name, action, title])}${access}${schemaHash}`);
+  }
+  return hash.digest("base64");
 }

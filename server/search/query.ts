@@ -1,6 +1,6 @@
 /** A query made ready for one index: weighted alternatives per word, and the connections it names. */
 import type { IndexedConnection, SearchIndex } from "./index.ts";
-import { THESAURUS, type Thesaurus } from "./thesaurus.ts";
+import type { Thesaurus } from "./thesaurus.ts";
 import { isStopWord, splitWords, stem, tokenize } from "./tokenize.ts";
 
 /** One word of the query with everything that may stand for it. The best alternative of a tool counts, not the sum. */
@@ -57,7 +57,8 @@ function wordsOf(text: string): { raw: string[]; values: ReadonlySet<string> } {
 }
 
 /** Analyses a query against an index. */
-export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesaurus = THESAURUS): Query {
+export function analyseQuery(index: SearchIndex, text: string): Query {
+  const { thesaurus } = index;
   const { raw, values } = wordsOf(text);
   const terms = raw.map(stem);
   const words: QueryWord[] = [];
@@ -70,10 +71,10 @@ export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesau
     const share = values.has(word) ? QUERY_WEIGHTS.value : 1;
     const offer = (other: string, part: number) => {
       const weight = part * share;
-      if (index.postings.has(other) && (alternatives.get(other) ?? 0) < weight) alternatives.set(other, weight);
+      if (index.idf(other) !== undefined && (alternatives.get(other) ?? 0) < weight) alternatives.set(other, weight);
     };
     offer(term, 1);
-    const own = index.postings.get(term);
+    const own = index.idf(term);
     for (const other of thesaurus.synonyms(term)) offer(other, QUERY_WEIGHTS.synonym);
     for (const other of thesaurus.acronym(word)) offer(other, QUERY_WEIGHTS.acronym);
     for (const neighbour of [terms[at + 1], at > 0 ? terms[at - 1] : undefined]) {
@@ -89,7 +90,7 @@ export function analyseQuery(index: SearchIndex, text: string, thesaurus: Thesau
       term,
       alternatives: [...alternatives].map(([other, weight]) => ({ term: other, weight })),
       unknown: alternatives.size === 0,
-      weight: share * (own?.idf ?? index.maxIdf),
+      weight: share * (own ?? index.maxIdf),
     });
   });
   addPhrases(index, text, words, thesaurus);
@@ -109,7 +110,7 @@ function addPhrases(index: SearchIndex, text: string, words: QueryWord[], thesau
     for (const term of terms) {
       const alternatives = [{ term, weight: 1 }]
         .concat(thesaurus.synonyms(term).map((other) => ({ term: other, weight: QUERY_WEIGHTS.synonym })))
-        .filter((alternative) => index.postings.has(alternative.term));
+        .filter((alternative) => index.idf(alternative.term) !== undefined);
       if (alternatives.length === 0) continue;
       // No weight of its own: coverage is a share of what was written.
       words.push({ word: covered.join(" "), term, alternatives, unknown: false, weight: 0 });
@@ -133,7 +134,7 @@ function namedConnections(index: SearchIndex, terms: readonly string[]): Map<str
     let best = 0;
     for (const phrase of phrasesOf(connection)) {
       if (!line.includes(` ${phrase.join(" ")} `)) continue;
-      const rarity = Math.max(...phrase.map((term) => index.postings.get(term)?.idf ?? 0)) / index.maxIdf;
+      const rarity = Math.max(...phrase.map((term) => index.idf(term) ?? 0)) / index.maxIdf;
       best = Math.max(best, rarity);
     }
     if (best > 0) named.set(connection.slug, best);
@@ -157,11 +158,13 @@ function phrasesOf(connection: IndexedConnection): string[][] {
 /** Terms of the index one typing error away from a long unknown term, alphabetical. */
 function closeTerms(index: SearchIndex, term: string): string[] {
   if (term.length < MIN_TYPO_LENGTH) return [];
-  const close: string[] = [];
-  for (const other of index.postings.keys()) {
-    if (Math.abs(other.length - term.length) <= 1 && isOneEdit(term, other)) close.push(other);
+  const close = new Set<string>();
+  for (const { segment } of index.segments) {
+    for (const length of [term.length - 1, term.length, term.length + 1]) {
+      for (const other of segment.termsOfLength(length)) if (isOneEdit(term, other)) close.add(other);
+    }
   }
-  return close.sort().slice(0, 8);
+  return [...close].sort().slice(0, 8);
 }
 
 /** Whether two different words are one insertion, deletion, substitution or swap of neighbours apart. */

@@ -128,14 +128,18 @@ function scoreWords(index: SearchIndex, query: Query): Float64Array {
   const touched: number[] = [];
   for (const word of query.words) {
     for (const alternative of word.alternatives) {
-      const posting = index.postings.get(alternative.term)!;
-      const gain = alternative.weight * posting.idf * (RANK.k1 + 1);
-      for (let at = 0; at < posting.documents.length; at += 1) {
-        const document = posting.documents[at]!;
-        const tf = posting.frequencies[at]!;
-        const value = (gain * tf) / (RANK.k1 + tf);
-        if (best[document] === 0) touched.push(document);
-        if (value > best[document]!) best[document] = value;
+      const gain = alternative.weight * index.idf(alternative.term)! * (RANK.k1 + 1);
+      for (const { segment, offset } of index.segments) {
+        const row = segment.rows.get(alternative.term);
+        if (row === undefined) continue;
+        const end = segment.starts[row + 1]!;
+        for (let at = segment.starts[row]!; at < end; at += 1) {
+          const document = offset + segment.found[at]!;
+          const tf = segment.frequencies[at]!;
+          const value = (gain * tf) / (RANK.k1 + tf);
+          if (best[document] === 0) touched.push(document);
+          if (value > best[document]!) best[document] = value;
+        }
       }
     }
     for (const document of touched) {
@@ -199,7 +203,7 @@ function withConnections(
 function weighActions(index: SearchIndex, query: Query, text: string, scores: Map<number, number>): void {
   const doing = verbClasses(text, QUERY_VERB_WORDS);
   const asked = askedTerms(query);
-  const idfOf = (term: string) => index.postings.get(term)?.idf ?? 0;
+  const idfOf = (term: string) => index.idf(term) ?? 0;
   for (const [at, value] of scores) {
     const facts = factsOf(index.documents[at]!);
     const same = sameDoing(doing, facts.verbs);
