@@ -90,7 +90,7 @@ test("a module or global that opens sockets is found outside of egress", () => {
     files({
       "server/mcp/a.ts": 'import { request } from "node:https";',
       "server/mcp/types.ts": 'import type { IncomingMessage } from "node:http";',
-      "server/app.ts": 'import { createServer } from "node:http";\nimport { connect } from "node:net";',
+      "server/app/listener.ts": 'import { createServer } from "node:http";\nimport { connect } from "node:net";',
       "server/people/b.ts": "const url = 'fetch(x)';\nawait fetch(url);",
       "server/people/c.ts": "const own = globalThis.fetch;",
       "adapters/mcp/d.ts": "export function open({ fetch }: Context) { return fetch('x'); }",
@@ -102,7 +102,7 @@ test("a module or global that opens sockets is found outside of egress", () => {
   );
   assert.deepEqual(places(found), [
     "server/mcp/a.ts:1",
-    "server/app.ts:2",
+    "server/app/listener.ts:2",
     "server/people/b.ts:2",
     "server/people/c.ts:1",
     "adapters/mcp/h.ts:1",
