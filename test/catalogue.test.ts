@@ -44,6 +44,13 @@ test("a tool that its author disables needs no review and stays hidden", async (
   assert.deepEqual(served(rooms), []);
 });
 
+test("the first reading is over when what was read is served", async (context) => {
+  const upstream = await changingUpstream(context, [tool("get_a")]);
+  const rooms = await openRooms(context, { "connections/a.yml": connectionFile(upstream.url, ...PATTERNS) });
+  await rooms.catalogue.start();
+  assert.deepEqual(served(rooms), [["get_a", "approved"]]);
+});
+
 test("with review: strict every tool waits for a person", async (context) => {
   const rooms = await setUp(context, [tool("get_a")], "review: strict");
   assert.deepEqual(await statesOf(rooms), { get_a: "pending" });

@@ -41,7 +41,7 @@ export interface Catalogue {
   refresh(connection: ServedConnection): Promise<RefreshResult>;
   /**
    * Starts keeping all served connections fresh.
-   * @returns resolves when each connection that is served now was read once, or could not be
+   * @returns resolves when each connection that is served now was read once, or could not be, and that is served
    */
   start(): Promise<void>;
   /** Resolves when nothing that is due now is left to be read. */
@@ -217,7 +217,8 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
           }),
       );
       follow();
-      return Promise.all(first).then(() => undefined);
+      // Said over the bus already, but whoever waits for us must find it served.
+      return Promise.all(first).then(() => (closed ? undefined : registry.reload()));
     },
     async idle() {
       const due = () => [...firstTime.keys(), ...waiting, ...reading.keys(), ...soon].length > 0;
