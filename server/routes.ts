@@ -26,6 +26,7 @@ import { type EndpointParts, serveMcp } from "./mcp/endpoint.ts";
 import { type AuthorizationServer, serveResourceDocument } from "./oauth/authorization-server.ts";
 import { serveAuthorize, serveLibrary, serveRegistration, serveRevocation, serveToken } from "./oauth/endpoints.ts";
 import { sendConsent, showConsent } from "./oauth/interaction.ts";
+import { sendStepUp, showStepUp } from "./oauth/step-up-page.ts";
 import { type Readiness, serveHealth, serveReady } from "./observe/health.ts";
 import type { SignInFlow } from "./signin/index.ts";
 
@@ -84,7 +85,7 @@ export function mountRoutes(parts: RouteParts): Express {
 function mountOAuth(app: Express, site: Site, oauth: AuthorizationServer): void {
   const { guard, checkForm } = site.pages;
   const form = [guard, express.urlencoded({ extended: false, limit: "32kb", parameterLimit: 200 }), checkForm];
-  const { endpoints, interaction } = oauth;
+  const { endpoints, interaction, stepUp } = oauth;
 
   app.get("/.well-known/oauth-protected-resource{/*path}", guard, (request, response, next) => {
     if (!serveResourceDocument(oauth, request, response)) next();
@@ -102,6 +103,10 @@ function mountOAuth(app: Express, site: Site, oauth: AuthorizationServer): void 
   app.get("/oauth/interaction/:uid", guard, (request, response) => showConsent(interaction, request, response));
   app.post("/oauth/interaction/:uid", form, (request: Request, response: Response) =>
     sendConsent(interaction, request, response),
+  );
+  app.get("/oauth/step-up/:ticket", guard, (request, response) => showStepUp(stepUp, request, response));
+  app.post("/oauth/step-up/:ticket", form, (request: Request, response: Response) =>
+    sendStepUp(stepUp, request, response),
   );
 }
 

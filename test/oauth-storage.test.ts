@@ -34,12 +34,15 @@ for (const database of databases) {
     assert.equal((await client.refresh()).body.error, "invalid_grant");
     for (const { body } of refreshed) assert.equal(await works(body.access_token), false, "the family is dead");
 
-    const other = await signInClient(product, visitor);
+    const other = await signInClient(product, visitor, { scopes: ["mcp:read"] });
     const { oauth, tokens, store } = product.app;
     const [grant] = await oauth.grants.list(
       product.app.registry.endpoint(undefined, undefined)?.endpoint.organizationId ?? "",
     );
     assert.ok(grant);
+    assert.ok(await oauth.stepUp.widen(grant, ["mcp:write"]));
+    assert.equal((await oauth.grants.live(grant.id))?.scopes, "mcp:read mcp:write");
+    assert.equal((await other.refresh()).body.scope, "mcp:read mcp:write");
     await oauth.grants.end(grant.grantKey, "revoked");
     assert.equal(await works(other.tokens.access_token), false);
 

@@ -56,7 +56,7 @@ export function decide(input: DecisionInput): Decision {
   if (door === "tool_read" && tool.class !== "read") {
     return refuse("class_refused", "door:tool_read", "tool_read calls only read tools; use tool_write.");
   }
-  const scope = tool.class === "read" ? "mcp:read" : "mcp:write";
+  const scope = scopeFor(tool.class);
   if (!scopes.has(scope)) return refuse("scope_refused", `scope:${scope}`, `The token lacks the scope ${scope}.`);
 
   for (const denial of grant.denials) {
@@ -78,6 +78,11 @@ export function decide(input: DecisionInput): Decision {
     }
   }
   return refuse("guard_refused", failedRule, failure?.reason ?? "No entry of the policy covers this call.");
+}
+
+/** The scope without which no tool of a class is called. */
+export function scopeFor(toolClass: ToolClass): "mcp:read" | "mcp:write" {
+  return toolClass === "read" ? "mcp:read" : "mcp:write";
 }
 
 function refuse(code: ErrorCode, rule: string, reason: string): Decision {

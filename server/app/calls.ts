@@ -27,7 +27,7 @@ export async function openCalls(
   foundation: Foundation,
   configuration: Configuration,
   upstreams: Upstreams,
-  { signInFlow }: Pick<PeopleParts, "signInFlow">,
+  { signInFlow, oauth }: Pick<PeopleParts, "signInFlow" | "oauth">,
   toolsets: Toolsets,
   options: Pick<AppOptions, "timeouts" | "approvalWaitMs">,
 ) {
@@ -58,6 +58,7 @@ export async function openCalls(
     assertions: createCallerAssertions({ keys: assertionKeys(keyring), issuer: publicUrl, clock }),
     schemas: createSchemas(log),
     assets: assets.keeper,
+    stepUp: oauth.stepUp.stepUps,
     timeouts: options.timeouts ?? TIMEOUTS,
   };
   return { gateway, approvals, assets, tasks, mayConnect };

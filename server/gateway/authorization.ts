@@ -5,7 +5,8 @@
 import type { ServedConnection } from "../connections/types.ts";
 import type { JackfieldError } from "../errors.ts";
 import type { Principal } from "../people/principal.ts";
-import type { Bus } from "../shared-state/contract.ts";
+import { awaitArrival } from "../shared-state/arrival.ts";
+import { type Bus, TOPICS } from "../shared-state/contract.ts";
 
 /** Why a connection cannot be used yet. */
 export interface AuthorizationNeed {
@@ -65,26 +66,14 @@ export function createAuthorizations(parts: AuthorizationParts): Authorizations 
       return { url, text: `${why} Open ${url} in a browser, sign in${forWhom}, then call again.` };
     },
     async arrival(connection, principal, signal, ms) {
-      const arrived = () => settled(connection, principal.key);
-      if (await arrived()) return true;
-      await new Promise<void>((resolve) => {
-        const end = () => {
-          clearTimeout(timer);
-          unsubscribe();
-          signal.removeEventListener("abort", end);
-          resolve();
-        };
-        const timer = setTimeout(end, ms);
-        const unsubscribe = bus.subscribe("accounts", ({ connectionId }) => {
-          // An empty message: one may have been lost. The store decides either way.
-          if (connectionId !== undefined && connectionId !== connection.id) return;
-          arrived().then((there) => {
-            if (there) end();
-          }, end);
-        });
-        signal.addEventListener("abort", end, { once: true });
+      const arrived = await awaitArrival(bus, {
+        topic: TOPICS.accounts,
+        concerns: ({ connectionId }) => connectionId === undefined || connectionId === connection.id,
+        look: async () => (await settled(connection, principal.key)) || undefined,
+        signal,
+        ms,
       });
-      return arrived();
+      return arrived === true;
     },
   };
 }

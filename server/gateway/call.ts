@@ -5,7 +5,7 @@
 
 import type { CallContext, JsonObject, Log, Outcome } from "../../adapters/contract.ts";
 import { adapterFor } from "../../adapters/index.ts";
-import { decide } from "../access/decide.ts";
+import { decide, scopeFor } from "../access/decide.ts";
 import type { AssetKeeper } from "../assets/assets.ts";
 import type { ConnectionSessions } from "../connections/sessions.ts";
 import { ERRORS, type ErrorCode, JackfieldError } from "../errors.ts";
@@ -22,12 +22,14 @@ import { restoreArguments } from "./portable-schema.ts";
 import { resolveTool } from "./resolve.ts";
 import { failure } from "./results.ts";
 import { asResult, refuseUnauthorized, run } from "./run.ts";
+import { missingScope, type StepUp, scopeRefused } from "./step-up.ts";
 import type { ToolEntry } from "./toolset.ts";
 
 export interface Gateway extends DurableParts {
   readonly schemas: Schemas;
   readonly sessions: ConnectionSessions;
   readonly authorizations: Authorizations;
+  readonly stepUp: StepUp;
   /** The files that are kept for callers. */
   readonly assets: AssetKeeper;
   readonly approvals: ApprovalParts;
@@ -122,7 +124,10 @@ export async function callTool(gateway: Gateway, call: ToolCall): Promise<CallOu
   });
   if (decision.kind === "refuse") {
     const { code, rule, reason } = decision;
-    return refuse(code, `${ERRORS[code].text} ${reason}`, { rule, reason, args });
+    const refused = refuse(code, `${ERRORS[code].text} ${reason}`, { rule, reason, args });
+    if (code !== "scope_refused") return refused;
+    const missing = missingScope(gateway.stepUp, call.caller.principal, scopeFor(entry.class));
+    return asResult(scopeRefused(missing, { tool: entry.name }));
   }
   const reach = call.reach(entry);
   const need = () => gateway.authorizations.need(entry.connection, call.caller.principal);

@@ -6,6 +6,7 @@ import type { AuthorizationNeed } from "./authorization.ts";
 import type { Gateway, Reach } from "./call.ts";
 import { describeCaller } from "./call-events.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
+import { missingScope, scopeError } from "./step-up.ts";
 
 export interface ItemUse<T> {
   readonly caller: GatewayCaller;
@@ -43,7 +44,7 @@ export async function useItem<T>(gateway: Gateway, use: ItemUse<T>): Promise<T> 
       outcomeCode: "scope_missing",
       durationMs: 0,
     });
-    throw new JackfieldError("scope_missing");
+    throw scopeError(missingScope(gateway.stepUp, caller.principal, "mcp:read"));
   }
   const unauthorized = (need: AuthorizationNeed) =>
     new JackfieldError("authorization_required", { text: need.text, data: need.url ? { url: need.url } : {} });

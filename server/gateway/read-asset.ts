@@ -6,6 +6,7 @@ import type { Gateway } from "./call.ts";
 import { describeCaller } from "./call-events.ts";
 import { assetOwner, type Door, type GatewayCaller } from "./caller.ts";
 import { wholeCharacters } from "./keep-large.ts";
+import { missingScope, scopeError } from "./step-up.ts";
 
 /** A part of a kept file, or the whole. */
 export interface AssetPart {
@@ -81,7 +82,8 @@ export async function readAsset(gateway: Gateway, caller: GatewayCaller, reading
 
 async function read(gateway: Gateway, caller: GatewayCaller, reading: AssetReading): Promise<AssetPart> {
   const { handle, offset = 0 } = reading;
-  if (!caller.principal.scopes.has("mcp:read")) throw new JackfieldError("scope_missing");
+  const { principal } = caller;
+  if (!principal.scopes.has("mcp:read")) throw scopeError(missingScope(gateway.stepUp, principal, "mcp:read"));
   const owner = assetOwner(caller);
   if (!(await isReadable(gateway, caller, handle))) throw new JackfieldError("asset_not_found");
   const asset = await gateway.assets.of(owner).read(handle);

@@ -6,13 +6,14 @@ import type { Store } from "../store/database.ts";
 import type { OAuthGrantRow } from "../store/models/oauth-grants.ts";
 
 /**
- * At the consent page: allowed, remembered from before, denied, or asked for an endpoint that is not this person's.
+ * At the consent page: allowed, remembered from before, one scope more later, denied, or asked for an endpoint that is not this person's.
  * An answer to a question that was not asked in this browser; a token that was sent to another endpoint than its own.
  * Later: a refresh token used twice in its grace time, something used again that works once, an end on request.
  */
 export type OAuthEvent =
   | "consent_allowed"
   | "consent_remembered"
+  | "consent_widened"
   | "consent_denied"
   | "endpoint_refused"
   | "foreign_answer"

@@ -32,7 +32,10 @@ import { createProvider } from "./provider.ts";
 import { createReaper, type Reaper } from "./reaping.ts";
 import { createResources, type Resources } from "./resources.ts";
 import type { OAuthSettings } from "./settings.ts";
+import { createStepUps } from "./step-up.ts";
+import type { StepUpPageParts } from "./step-up-page.ts";
 import { createStorage, grantKeyOf } from "./storage.ts";
+import { widenGrant } from "./wider-grants.ts";
 
 export interface AuthorizationServer {
   readonly tokens: AccessTokens;
@@ -42,6 +45,7 @@ export interface AuthorizationServer {
   readonly consents: Consents;
   readonly endpoints: EndpointParts;
   readonly interaction: InteractionParts;
+  readonly stepUp: StepUpPageParts;
   readonly reaper: Reaper;
   /** Our public origin. */
   readonly issuer: () => string;
@@ -183,6 +187,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     return making;
   };
 
+  const asking = {
+    ...{ pages, store, audit, clients, consents, grants, resources, clock },
+    toolCounts: (endpoint: ServedEndpoint) => countTools(registry, options.toolsets, endpoint),
+  };
   return {
     tokens,
     resources,
@@ -192,10 +200,11 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     reaper,
     issuer: origin,
     endpoints: { provider, issuer: origin, pages, resources, clients, limits, reaper, settings },
-    interaction: {
-      ...{ provider, pages, store, audit, clients, consents, grants, resources },
-      toolCounts: (endpoint) => countTools(registry, options.toolsets, endpoint),
-      clock,
+    interaction: { ...asking, provider },
+    stepUp: {
+      ...asking,
+      stepUps: createStepUps({ keyring, bus: shared.bus, grants, origin, clock }),
+      widen: (grant, scopes) => widenGrant({ store, keyring, bus: shared.bus }, grant, scopes),
     },
     personChanged: (personId) => shared.bus.publish(TOPICS.tokens, { personId }),
     start() {

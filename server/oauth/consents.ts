@@ -13,6 +13,8 @@ export interface ConsentQuestion {
 
 export interface Consents {
   remember(question: ConsentQuestion, scopes: readonly string[]): Promise<void>;
+  /** Adds scopes to what is remembered; nothing where nothing is. */
+  extend(question: ConsentQuestion, scopes: readonly string[]): Promise<void>;
   /** Whether the person has allowed all of these before. */
   remembers(question: ConsentQuestion, scopes: readonly string[]): Promise<boolean>;
   /** Forgets what a person, or everybody, said about a client. */
@@ -34,6 +36,13 @@ export function createConsents({ store, clock }: { store: Store; clock: () => nu
         const clientKey = clientKeyOf(question.clientId);
         await oauthConsents.findOrCreate({ where, defaults: { ...where, ...row, clientKey } });
       }
+    },
+    async extend(question, scopes) {
+      const where = whereOf(question);
+      const row = await oauthConsents.findOne({ where });
+      if (row === null) return;
+      const all = new Set([...row.scopes.split(" "), ...scopes]);
+      await oauthConsents.update({ scopes: [...all].join(" ") }, { where });
     },
     async remembers(question, scopes) {
       const row = await oauthConsents.findOne({ where: whereOf(question) });

@@ -5,7 +5,10 @@
 
 /** Everything else that goes over the bus is a mistake; the payload of each topic stands beside it. */
 export const TOPICS = {
-  /** `{ id }` of a token or grant that ended, `{ personId }` of somebody whose membership changed. */
+  /**
+   * `{ id }` of a token or grant that ended, `{ personId }` of somebody whose membership changed, `{ widened }` with the
+   * id of a grant that allows more now.
+   */
   tokens: "tokens",
   /** `{ environmentId }` of which another version was published. */
   environment: "environment",
@@ -13,6 +16,8 @@ export const TOPICS = {
   catalogue: "catalogue",
   /** `{ endpointId, holderKey }` of which the listed tools changed. */
   activations: "activations",
+  /** `{ connectionId, principalKey }` of an account that came, changed or went. */
+  accounts: "accounts",
   /** `{ id }` of a session that was closed. */
   sessions: "sessions",
   /** `{ organizationId, name }` of a credential that was changed or deleted. */

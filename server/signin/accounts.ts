@@ -8,7 +8,7 @@
 import type { Transaction } from "sequelize";
 import { ulid } from "ulid";
 import type { JsonObject } from "../../adapters/contract.ts";
-import type { Bus } from "../shared-state/contract.ts";
+import { type Bus, TOPICS } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { Keyring } from "../vault/keyring.ts";
 import { open, seal } from "../vault/seal.ts";
@@ -16,7 +16,6 @@ import { createAccountCache } from "./account-cache.ts";
 import { boundOriginOf } from "./binding.ts";
 import type { Account, NewAccount, SignInReason, Tokens } from "./types.ts";
 
-const TOPIC = "accounts";
 /** What one sign-in may ask for again when the service goes on wanting the same scopes. */
 const MAX_STEP_UPS = 2;
 
@@ -83,14 +82,14 @@ export function createAccounts(options: AccountsOptions): Accounts {
   const { store, keyring, bus, clock } = options;
   const table = store.models.accounts;
   const cache = createAccountCache(clock);
-  const unsubscribe = bus.subscribe(TOPIC, ({ connectionId, principalKey }) => {
+  const unsubscribe = bus.subscribe(TOPICS.accounts, ({ connectionId, principalKey }) => {
     const named = typeof connectionId === "string" && typeof principalKey === "string";
     cache.drop(named ? cacheKey(connectionId, principalKey) : undefined);
   });
 
   const changed = async ({ connectionId, principalKey }: Pick<Account, "connectionId" | "principalKey">) => {
     cache.drop(cacheKey(connectionId, principalKey));
-    await bus.publish(TOPIC, { connectionId, principalKey });
+    await bus.publish(TOPICS.accounts, { connectionId, principalKey });
   };
 
   const sealed = (account: { organizationId: string; id: string }, tokens: Tokens): string => {

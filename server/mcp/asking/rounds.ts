@@ -20,13 +20,21 @@ import { ERRORS, JackfieldError } from "../../errors.ts";
 import type { CallOutcome, Reach } from "../../gateway/call.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { failure } from "../../gateway/results.ts";
+import type { Scope } from "../../people/principal.ts";
 import type { Face, SessionView } from "../face.ts";
 import { nextHops } from "../hops.ts";
 import { APPROVAL_QUESTION, approvalQuestion, takeApprovalAnswer, takesForms } from "./approval.ts";
 import { legOf, requestedLogLevel, wanted } from "./leg.ts";
 import type { Leg, Turn } from "./parking.ts";
 import { isRefusal, objection, permittedCapabilities, present } from "./questions.ts";
-import { awaitSignIn, SIGN_IN_QUESTION, signInQuestion } from "./sign-in.ts";
+import {
+  awaitSignIn,
+  awaitStepUp,
+  SIGN_IN_QUESTION,
+  STEP_UP_QUESTION,
+  signInQuestion,
+  stepUpQuestion,
+} from "./sign-in.ts";
 
 export interface Conduct {
   readonly server: Server;
@@ -40,7 +48,8 @@ export interface Conduct {
   readonly results: boolean;
 }
 
-type Run = (reachOf: (connection: ServedConnection) => Reach) => Promise<CallOutcome>;
+/** @param caller of this round: a person may have allowed it more since the request began */
+type Run = (reachOf: (connection: ServedConnection) => Reach, caller: GatewayCaller) => Promise<CallOutcome>;
 
 const PARKED_QUESTION = "question";
 const anything: StandardSchemaV1<unknown, JsonObject> = {
@@ -49,7 +58,8 @@ const anything: StandardSchemaV1<unknown, JsonObject> = {
 
 /** Runs one request to its result or its next questions. Errors: what `run` throws, and -32602 for a bad state. */
 export async function conduct(face: Face, request: Conduct, run: Run): Promise<JsonObject> {
-  const { ctx, caller, subject, args } = request;
+  const { ctx, subject, args } = request;
+  let { caller } = request;
   const { transparent } = caller.toolset;
   const given = givenState(request, face);
   const leg = legOf(ctx, transparent, face.log);
@@ -64,6 +74,9 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
     if (given.signIn !== undefined) {
       await awaitSignIn(face, caller, given.signIn, given.signInAnswer, leg.signal);
     }
+    if (given.stepUp !== undefined) {
+      caller = await awaitStepUp(face, caller, given.stepUp, given.stepUpAnswer, leg.signal);
+    }
     if (given.approval !== undefined) {
       const ended = await takeApprovalAnswer(face, caller, given.approval, given.approvalAnswer);
       if (ended) return ended;
@@ -74,9 +87,9 @@ export async function conduct(face: Face, request: Conduct, run: Run): Promise<J
       if (!resumed) return lost(request);
       turn = await resumed;
     } else if (caller.era === "modern") {
-      turn = await face.parking.start(leg, owner, (parkedLeg, ask) => run(reachOf(parkedLeg, ask)));
+      turn = await face.parking.start(leg, owner, (parkedLeg, ask) => run(reachOf(parkedLeg, ask), caller));
     } else {
-      turn = { kind: "outcome", outcome: await run(reachOf(leg)) };
+      turn = { kind: "outcome", outcome: await run(reachOf(leg), caller) };
     }
     if (turn.kind === "question") {
       return {
@@ -105,6 +118,14 @@ async function orQuestion(face: Face, request: Conduct, result: JsonObject, give
     };
   }
   if (given.signIn !== undefined) return result;
+  const more = given.stepUp === undefined ? stepUpQuestion(capabilities, result) : undefined;
+  if (more) {
+    return {
+      resultType: "input_required",
+      inputRequests: { [STEP_UP_QUESTION]: more.question },
+      requestState: face.stateSeal.seal(caller, subject, args, { stepUp: more.scope }),
+    };
+  }
   const asked = signInQuestion(caller, capabilities, result);
   if (!asked) return result;
   return {
@@ -122,6 +143,9 @@ interface Given {
   /** The connection whose sign-in page was offered in the round before, and what the caller said to it. */
   readonly signIn?: string;
   readonly signInAnswer?: JsonObject;
+  /** The scope whose page was offered in the round before, and what the caller said to it. */
+  readonly stepUp?: Scope;
+  readonly stepUpAnswer?: JsonObject;
   /** The approval that the caller was asked for in the round before, and what was said to it. */
   readonly approval?: string;
   readonly approvalAnswer?: JsonObject;
@@ -147,6 +171,10 @@ function givenState(request: Conduct, face: Face): Given {
   if (state.signIn !== undefined) {
     const answer = responses?.[SIGN_IN_QUESTION];
     return { signIn: state.signIn, ...(answer ? { signInAnswer: answer } : {}), refusedNow: false };
+  }
+  if (state.stepUp !== undefined) {
+    const answer = responses?.[STEP_UP_QUESTION];
+    return { stepUp: state.stepUp, ...(answer ? { stepUpAnswer: answer } : {}), refusedNow: false };
   }
   if (state.approval !== undefined) {
     const answer = responses?.[APPROVAL_QUESTION];

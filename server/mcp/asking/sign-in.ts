@@ -1,15 +1,19 @@
 /**
- * The sign-in page as a question (URL-mode elicitation), for clients that can open one. The answer `accept` says that
- * the person opened the page, not that the account is there, so the call waits a while for it.
+ * A page of ours as a question (URL-mode elicitation), for clients that can open one: the sign-in to a connection, or
+ * where a person allows the client more. The answer `accept` says that the person opened the page, not what came of it,
+ * so the call waits a while.
  */
 import type { JsonObject } from "../../../adapters/contract.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { signInPageOf } from "../../gateway/results.ts";
+import { stepUpPageOf } from "../../gateway/step-up.ts";
+import type { Scope } from "../../people/principal.ts";
 import type { Face } from "../face.ts";
 
-/** Key of our own question among the caller's answers. */
+/** Keys of our own questions among the caller's answers. */
 export const SIGN_IN_QUESTION = "sign_in";
-/** How long a person may take to sign in before the call is answered with the link again. */
+export const STEP_UP_QUESTION = "step_up";
+/** How long a person may take on the page before the call is answered with the link again. */
 const PATIENCE_MS = 3 * 60_000;
 
 /**
@@ -22,15 +26,29 @@ export function signInQuestion(
   result: JsonObject,
 ): { connection: string; question: JsonObject } | undefined {
   const page = signInPageOf(result);
-  const { elicitation } = capabilities;
-  const opens = typeof elicitation === "object" && elicitation !== null && "url" in elicitation;
-  if (!page || !opens) return undefined;
+  if (!page || !opensPages(capabilities)) return undefined;
   const label = caller.toolset.served.get(page.connection)?.label ?? page.connection;
   const message = `${label} needs a sign-in first (opens ${new URL(page.url).host}).`;
-  return {
-    connection: page.connection,
-    question: { method: "elicitation/create", params: { mode: "url", message, url: page.url } },
-  };
+  return { connection: page.connection, question: urlQuestion(message, page.url) };
+}
+
+/** The same for a refused scope. */
+export function stepUpQuestion(
+  capabilities: JsonObject,
+  result: JsonObject,
+): { scope: Scope; question: JsonObject } | undefined {
+  const page = stepUpPageOf(result);
+  if (!page || !opensPages(capabilities)) return undefined;
+  const message = `This client was not allowed to do that (${page.scope}). Allow it on a page of ${new URL(page.url).host}.`;
+  return { scope: page.scope, question: urlQuestion(message, page.url) };
+}
+
+function opensPages({ elicitation }: JsonObject): boolean {
+  return typeof elicitation === "object" && elicitation !== null && "url" in elicitation;
+}
+
+function urlQuestion(message: string, url: string): JsonObject {
+  return { method: "elicitation/create", params: { mode: "url", message, url } };
 }
 
 /** Waits for the account of a sign-in that the person agreed to. */
@@ -44,4 +62,17 @@ export async function awaitSignIn(
   const connection = caller.toolset.served.get(slug);
   if (!connection || answer?.["action"] !== "accept") return;
   await face.gateway.authorizations.arrival(connection, caller.principal, signal, PATIENCE_MS);
+}
+
+/** Waits for a scope that the person agreed to allow; the caller with it, or as it was. */
+export async function awaitStepUp(
+  face: Face,
+  caller: GatewayCaller,
+  scope: Scope,
+  answer: JsonObject | undefined,
+  signal: AbortSignal,
+): Promise<GatewayCaller> {
+  if (answer?.["action"] !== "accept") return caller;
+  const principal = await face.gateway.stepUp.arrival(caller.principal, scope, signal, PATIENCE_MS);
+  return principal === undefined ? caller : { ...caller, principal };
 }

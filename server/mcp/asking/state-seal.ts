@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "../../../adapters/contract.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
+import type { Scope } from "../../people/principal.ts";
 import type { Keyring } from "../../vault/keyring.ts";
 import { open, seal } from "../../vault/seal.ts";
 
@@ -14,6 +15,8 @@ export interface RoundState {
   readonly upstream?: string;
   /** Slug of the connection whose sign-in page the caller was asked to open. It is asked once. */
   readonly signIn?: string;
+  /** The scope that the caller was asked to allow on a page of ours. It is asked once. */
+  readonly stepUp?: Scope;
   /** Id of the approval that the caller was asked for. */
   readonly approval?: string;
   /** The approval that was taken for this call, and its round: an upstream's question is part of one approved call. */

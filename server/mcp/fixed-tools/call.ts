@@ -35,15 +35,18 @@ export async function runToolCaller(
   }
   face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
   try {
-    return await conduct(face, { ...call, subject: `${door}:${name}:${approval}`, args, results: true }, (reachOf) =>
-      callTool(face.gateway, {
-        caller,
-        door,
-        name,
-        args,
-        ...(approval === "" ? {} : { approval }),
-        reach: (entry) => reachOf(entry.connection),
-      }),
+    return await conduct(
+      face,
+      { ...call, subject: `${door}:${name}:${approval}`, args, results: true },
+      (reachOf, caller) =>
+        callTool(face.gateway, {
+          caller,
+          door,
+          name,
+          args,
+          ...(approval === "" ? {} : { approval }),
+          reach: (entry) => reachOf(entry.connection),
+        }),
     );
   } catch (error) {
     if (error instanceof JackfieldError && error.code === "unknown_tool") return failure("unknown_tool", error.message);

@@ -5,6 +5,7 @@ import { ERRORS, type ErrorCode } from "../../errors.ts";
 import { describeCaller } from "../../gateway/call-events.ts";
 import type { GatewayCaller } from "../../gateway/caller.ts";
 import { authorizationRequired, failure } from "../../gateway/results.ts";
+import { missingScope, scopeRefused } from "../../gateway/step-up.ts";
 import type { AuditEvent, AuditOutcome } from "../../observe/audit.ts";
 import type { PairingOutcome } from "../../signin/pairing.ts";
 import type { Face } from "../face.ts";
@@ -63,7 +64,7 @@ export async function runPair(face: Face, { caller, name, args, only }: PairCall
   }
   if (!caller.principal.scopes.has("mcp:pair")) {
     refused("scope_refused", "scope", "the token has no scope mcp:pair");
-    return failure("scope_refused", `${ERRORS.scope_refused.text} Pairing needs the scope mcp:pair.`);
+    return scopeRefused(missingScope(face.gateway.stepUp, caller.principal, "mcp:pair"), { tool: name });
   }
   if (choice.kind === "several") {
     const slugs = listOf(choice.slugs.map((slug) => ({ slug })));

@@ -6,6 +6,7 @@ import type { GatewayCaller } from "../../gateway/caller.ts";
 import { MAX_TEXT, PREVIEW } from "../../gateway/keep-large.ts";
 import { readAsset } from "../../gateway/read-asset.ts";
 import { failure } from "../../gateway/results.ts";
+import { missingScope, scopeRefused } from "../../gateway/step-up.ts";
 import type { Face } from "../face.ts";
 
 /** Whether a name is a handle, which a tool's never is. */
@@ -53,7 +54,8 @@ export async function runReadAsset(
       ],
     };
   } catch (error) {
-    if (error instanceof JackfieldError) return failure(error.code, error.message);
-    throw error;
+    if (!(error instanceof JackfieldError)) throw error;
+    if (error.code !== "scope_missing") return failure(error.code, error.message);
+    return scopeRefused(missingScope(face.gateway.stepUp, caller.principal, "mcp:read"));
   }
 }

@@ -56,7 +56,7 @@ async function call(
     : runFixedTool(face, { server, session, ctx, caller, name, args });
   if (fixed) return fixed;
   face.activations.touch({ endpointId: caller.endpoint.id, holderKey: caller.holderKey }, name);
-  return conduct(face, { server, ctx, session, caller, subject: name, args, results: true }, (reachOf) =>
+  return conduct(face, { server, ctx, session, caller, subject: name, args, results: true }, (reachOf, caller) =>
     callTool(face.gateway, { caller, door: "by_name", name, args, reach: (entry) => reachOf(entry.connection) }),
   );
 }
