@@ -179,7 +179,7 @@ export function createCatalogue(options: CatalogueOptions): Catalogue {
   /** Connections that are new, or configured differently, are read at once. */
   const follow = (): void => {
     const served = registry.connections();
-    sessions.retain(served);
+    sessions.retain([...served, ...registry.drafted()]);
     for (const connection of served) {
       const { config, auth, credential, credentialRevision, access, review } = connection;
       const configured = JSON.stringify([config, auth, credential, credentialRevision, access, review]);

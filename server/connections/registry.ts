@@ -8,7 +8,7 @@ import type { Log } from "../../adapters/contract.ts";
 import type { Bus } from "../shared-state/contract.ts";
 import type { Store } from "../store/database.ts";
 import { FIRST_ORGANIZATION } from "./files.ts";
-import { loadFingerprint, loadServed, type PieceOffers, type Served } from "./snapshot.ts";
+import { loadFingerprint, loadServed, NOTHING_SERVED, type PieceOffers, type Served } from "./snapshot.ts";
 import type { ServedConnection, ServedEndpoint, ServedEnvironment } from "./types.ts";
 
 const LOOK_EVERY_MS = 30_000;
@@ -26,9 +26,19 @@ export interface Registry {
     organizationSlug: string | undefined,
     endpointSlug: string | undefined,
   ): { endpoint: ServedEndpoint; environment: ServedEnvironment } | undefined;
-  /** A connection by its id, of whatever environment owns it. */
+  /** The same as `endpoint`, with the draft of its environment where there is one: for those who try it. */
+  tried(
+    organizationSlug: string | undefined,
+    endpointSlug: string | undefined,
+  ): { endpoint: ServedEndpoint; environment: ServedEnvironment } | undefined;
+  /** What the draft of an environment would serve; undefined where nothing waits. */
+  draft(environmentId: string): ServedEnvironment | undefined;
+  /** A connection by its id, of whatever environment owns it; as it is drafted where it is nothing else yet. */
   connection(id: string): ServedConnection | undefined;
+  /** Those that are served, and those that only a draft has. */
   connections(): ServedConnection[];
+  /** Connections as drafts have them, where that is different from what is served. */
+  drafted(): ServedConnection[];
   /** Called after the snapshot of an environment was replaced by a different one, or taken away. */
   onChange(listener: (change: { environmentId: string }) => void): () => void;
   /** Reads the store again now; resolves when what was stored at the time of the call is served. */
@@ -45,7 +55,7 @@ export interface RegistryOptions {
 }
 
 export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Registry {
-  let served: Served = { environments: new Map(), connections: new Map(), fingerprint: "" };
+  let served: Served = NOTHING_SERVED;
   const listeners = new Set<(change: { environmentId: string }) => void>();
   let closed = false;
   let running: Promise<void> | undefined;
@@ -57,9 +67,10 @@ export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Re
     if (closed) return;
     served = after;
     const ids = new Set([...before.environments.keys(), ...after.environments.keys()]);
+    const revisions = ({ environments, drafts }: Served, id: string) =>
+      `${environments.get(id)?.revision}|${drafts.get(id)?.revision}`;
     for (const environmentId of ids) {
-      if (before.environments.get(environmentId)?.revision === after.environments.get(environmentId)?.revision)
-        continue;
+      if (revisions(before, environmentId) === revisions(after, environmentId)) continue;
       for (const listener of listeners) listener({ environmentId });
     }
   };
@@ -90,6 +101,12 @@ export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Re
   const look = async (): Promise<void> => {
     if (running === undefined && (await loadFingerprint(store)) !== served.fingerprint) hint();
   };
+  const drafted = (): ServedConnection[] =>
+    [...served.drafts.values()].flatMap(({ id, connections }) =>
+      connections.filter((connection) => {
+        return connection.environmentId === id && served.connections.get(connection.id) !== connection;
+      }),
+    );
   const timer = setInterval(() => {
     look().catch((error: unknown) => log.warn({ reason: String(error) }, "the store could not be looked at"));
   }, LOOK_EVERY_MS);
@@ -103,18 +120,16 @@ export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Re
     ready,
     environment: (id) => served.environments.get(id),
     environments: () => [...served.environments.values()],
-    endpoint(organizationSlug = FIRST_ORGANIZATION, endpointSlug) {
-      for (const environment of served.environments.values()) {
-        if (environment.organizationSlug !== organizationSlug) continue;
-        const endpoint = environment.endpoints.find((candidate) =>
-          endpointSlug === undefined ? candidate.isDefault : candidate.slug === endpointSlug,
-        );
-        if (endpoint) return { endpoint, environment };
-      }
-      return undefined;
+    endpoint: (organization, endpoint) => find(served.environments.values(), organization, endpoint),
+    tried(organization, endpoint) {
+      const { environments, drafts } = served;
+      const heads = [...environments.values()].map((environment) => drafts.get(environment.id) ?? environment);
+      return find(heads, organization, endpoint);
     },
-    connection: (id) => served.connections.get(id),
-    connections: () => [...served.connections.values()],
+    draft: (environmentId) => served.drafts.get(environmentId),
+    connection: (id) => served.connections.get(id) ?? drafted().find((connection) => connection.id === id),
+    connections: () => [...served.connections.values(), ...drafted().filter(({ id }) => !served.connections.has(id))],
+    drafted,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -128,4 +143,20 @@ export function createRegistry({ store, bus, log, pieces }: RegistryOptions): Re
       await Promise.allSettled([running, next]);
     },
   };
+}
+
+/** The first environment that has it: those of one organization are in the order in which they were made. */
+function find(
+  environments: Iterable<ServedEnvironment>,
+  organizationSlug: string | undefined = FIRST_ORGANIZATION,
+  endpointSlug: string | undefined,
+): { endpoint: ServedEndpoint; environment: ServedEnvironment } | undefined {
+  for (const environment of environments) {
+    if (environment.organizationSlug !== organizationSlug) continue;
+    const endpoint = environment.endpoints.find((candidate) =>
+      endpointSlug === undefined ? candidate.isDefault : candidate.slug === endpointSlug,
+    );
+    if (endpoint) return { endpoint, environment };
+  }
+  return undefined;
 }

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../adapters/contract.ts";
 import type { Store } from "../store/database.ts";
 import type { ConnectionStateRow } from "../store/models/connection-states.ts";
+import type { EnvironmentRow } from "../store/models/environments.ts";
 import { credentialName } from "./credentials.ts";
 import { DEFAULT_ENDPOINT } from "./default-endpoint.ts";
 import { digestOf, sha256 } from "./digest.ts";
@@ -13,6 +14,8 @@ import type { ConnectionConfig, ServedConnection, ServedEndpoint, ServedEnvironm
 export interface Served {
   environments: Map<string, ServedEnvironment>;
   connections: Map<string, ServedConnection>;
+  /** Environments with a draft, as they would be served if it was published now. */
+  drafts: Map<string, ServedEnvironment>;
   /** Equal as long as nothing that is served changed in the store. */
   fingerprint: string;
 }
@@ -23,6 +26,14 @@ export interface PieceOffers {
 }
 
 const NO_PIECES: JsonObject = { reason: "Pieces are not served by this process." };
+
+/** Nothing was read yet. */
+export const NOTHING_SERVED: Served = {
+  environments: new Map(),
+  connections: new Map(),
+  drafts: new Map(),
+  fingerprint: "",
+};
 
 type State = Pick<ConnectionStateRow, "connectionId" | "catalogueRevision" | "loadErrorCode" | "loadErrorMessage">;
 
@@ -41,13 +52,19 @@ async function loadMarks(store: Store) {
     attributes: ["organizationId", "name", "revision"],
     order: [["id", "ASC"]],
   });
-  return { environments, states, credentials };
+  const drafts = await store.models.environmentVersions.findAll({
+    attributes: ["id", "environmentId", "digest", "forbid", "parentId"],
+    where: { state: "draft" },
+    order: [["id", "ASC"]],
+  });
+  return { environments, states, credentials, drafts };
 }
 
-function fingerprintOf({ environments, states, credentials }: Awaited<ReturnType<typeof loadMarks>>): string {
+function fingerprintOf({ environments, states, credentials, drafts }: Awaited<ReturnType<typeof loadMarks>>): string {
   const moved = environments.map(({ id, publishedVersionId, parentId }) => [id, publishedVersionId, parentId]);
   const revisions = credentials.map(({ organizationId, name, revision }) => [organizationId, name, revision]);
-  return digestOf([moved, states.map(stateMarks), revisions]);
+  const waiting = drafts.map(({ id, digest }) => [id, digest]);
+  return digestOf([moved, states.map(stateMarks), revisions, waiting]);
 }
 
 function stateMarks(state: State): unknown[] {
@@ -55,123 +72,155 @@ function stateMarks(state: State): unknown[] {
 }
 
 /**
- * Reads everything that is served. A connection of `before` whose version, catalogue and state are the same is taken
- * over, so that what was compiled from it stays valid and its tools are not read again.
+ * Reads everything that is served, and the drafts for those who try them. A connection of `before` whose version,
+ * catalogue and state are the same is taken over, so that what was compiled from it stays valid and its tools are not
+ * read again.
  */
 export async function loadServed(store: Store, before: Served, pieces?: PieceOffers): Promise<Served> {
   const { models } = store;
   // The marks are read before what they stand for: a change in between is then seen again, never missed.
   const marks = await loadMarks(store);
-  const { environments, states } = marks;
+  const { environments, states, drafts } = marks;
   const revisions = new Map(
     marks.credentials.map(({ organizationId, name, revision }) => [`${organizationId}|${name}`, revision]),
   );
   const organizations = new Map((await models.organizations.findAll()).map((row) => [row.id, row]));
   const stateOf = new Map(states.map((state) => [state.connectionId, state]));
-  const versionIds = environments.flatMap(({ publishedVersionId }) => publishedVersionId ?? []);
+  const published = environments.flatMap(({ publishedVersionId }) => publishedVersionId ?? []);
+  const versionIds = [...published, ...drafts.map(({ id }) => id)];
   const versions = new Map(
     (await models.environmentVersions.findAll({ where: { id: versionIds } })).map((row) => [row.id, row]),
   );
   const slugs = new Map((await models.connections.findAll()).map((row) => [row.id, row.slug]));
   const endpointSlugs = new Map((await models.endpoints.findAll()).map((row) => [row.id, row.slug]));
-  const connectionRows = await models.connectionVersions.findAll({ where: { versionId: versionIds } });
-  const endpointRows = await models.endpointVersions.findAll({ where: { versionId: versionIds } });
+  const connectionRows = byVersion(await models.connectionVersions.findAll({ where: { versionId: versionIds } }));
+  const endpointRows = byVersion(await models.endpointVersions.findAll({ where: { versionId: versionIds } }));
+  const byId = new Map(environments.map((row) => [row.id, row]));
 
-  const connections = new Map<string, ServedConnection>();
-  const owned = new Map<string, ServedConnection[]>();
-  for (const environment of environments) {
-    const own: ServedConnection[] = [];
-    for (const row of connectionRows) {
-      if (row.versionId !== environment.publishedVersionId) continue;
-      const state = stateOf.get(row.connectionId);
+  /** The connections of one version; those that are the same as a known one are that one. */
+  const serve = async (environment: EnvironmentRow, versionId: string, known: Known): Promise<ServedConnection[]> => {
+    const served: ServedConnection[] = [];
+    for (const row of connectionRows.get(versionId) ?? []) {
       const { organizationId } = environment;
+      const state = stateOf.get(row.connectionId);
       const slug = slugs.get(row.connectionId) ?? "";
       const config = parseConnectionConfig(row.config);
-      const credentialRevision = usesStored(config)
-        ? revisions.get(`${organizationId}|${credentialName({ slug, ...config })}`)
-        : undefined;
+      const name = `${organizationId}|${credentialName({ slug, ...config })}`;
+      const credentialRevision = usesStored(config) ? revisions.get(name) : undefined;
       const seen = state === undefined ? null : stateMarks(state);
       const offer = config.type === "ap" ? (pieces?.served(config.adapter) ?? NO_PIECES) : undefined;
       const revision = digestOf([row.config, seen, credentialRevision, offer]);
-      const known = before.connections.get(row.connectionId);
-      const connection =
-        known?.revision === revision
-          ? known
-          : await serveConnection(store, {
-              id: row.connectionId,
-              slug,
-              environmentId: environment.id,
-              organizationId,
-              config,
-              credentialRevision,
-              revision,
-              ...(offer === undefined ? {} : { offer }),
-            });
-      own.push(connection);
-      connections.set(connection.id, connection);
+      const same = known(row.connectionId).find((connection) => connection?.revision === revision);
+      const of = { id: row.connectionId, slug, environmentId: environment.id, organizationId, config };
+      served.push(
+        same ??
+          (await serveConnection(store, { ...of, credentialRevision, revision, ...(offer === undefined ? {} : { offer }) })),
+      );
     }
-    owned.set(environment.id, own);
-  }
+    return served;
+  };
 
-  const result: Served = { environments: new Map(), connections, fingerprint: fingerprintOf(marks) };
-  for (const environment of environments) {
-    const version = versions.get(environment.publishedVersionId ?? "");
+  /** An environment as the versions of it and its ancestors say, nearest first. */
+  const compose = (
+    environment: EnvironmentRow,
+    chain: readonly { id: string; versionId: string; connections: readonly ServedConnection[] }[],
+    mark: string,
+  ): ServedEnvironment | undefined => {
+    const version = versions.get(chain[0]?.versionId ?? "");
     const organization = organizations.get(environment.organizationId);
-    if (version === undefined || organization === undefined) continue;
-    const chain = ancestry(environment.id, new Map(environments.map((row) => [row.id, row.parentId])));
+    if (version === undefined || organization === undefined) return undefined;
     const visible = new Map<string, ServedConnection>();
     // Nearest first: an owned connection shadows an inherited one of the same slug.
-    for (const id of chain) {
-      for (const connection of owned.get(id) ?? []) {
-        if (!visible.has(connection.slug)) visible.set(connection.slug, connection);
-      }
+    for (const { connections } of chain) {
+      for (const connection of connections) if (!visible.has(connection.slug)) visible.set(connection.slug, connection);
     }
     const sorted = [...visible.values()].sort((a, b) => (a.slug < b.slug ? -1 : 1));
-    const chainVersions = environments.filter((row) => chain.includes(row.id));
-    const endpoints = endpointRows
-      .filter((row) => row.versionId === version.id)
-      .map((row): ServedEndpoint => {
-        const slug = endpointSlugs.get(row.endpointId) ?? "";
-        const config = parseEndpointConfig(row.config);
-        return {
-          id: row.endpointId,
-          slug,
-          label: config.label,
-          organizationId: organization.id,
-          organizationSlug: organization.slug,
-          environmentId: environment.id,
-          config,
-          isDefault: environment.slug === FIRST_ENVIRONMENT && slug === DEFAULT_ENDPOINT,
-        };
-      })
-      .sort((a, b) => (a.slug < b.slug ? -1 : 1));
-    const revision = sha256(
-      JSON.stringify([
-        chainVersions.map((row) => [row.id, row.publishedVersionId]),
-        sorted.map(({ id, revision }) => [id, revision]),
-      ]),
-    );
-    const known = before.environments.get(environment.id);
-    if (known?.revision === revision) {
-      result.environments.set(environment.id, known);
-      continue;
-    }
-    result.environments.set(environment.id, {
+    const endpoints = (endpointRows.get(version.id) ?? []).map((row): ServedEndpoint => {
+      const slug = endpointSlugs.get(row.endpointId) ?? "";
+      const config = parseEndpointConfig(row.config);
+      return {
+        id: row.endpointId,
+        slug,
+        label: config.label,
+        organizationId: organization.id,
+        organizationSlug: organization.slug,
+        environmentId: environment.id,
+        config,
+        isDefault: environment.slug === FIRST_ENVIRONMENT && slug === DEFAULT_ENDPOINT,
+      };
+    });
+    return {
       id: environment.id,
       slug: environment.slug,
       organizationId: organization.id,
       organizationSlug: organization.slug,
       versionId: version.id,
-      revision,
+      revision: sha256(
+        JSON.stringify([
+          mark,
+          chain.map(({ id, versionId }) => [id, versionId]),
+          sorted.map(({ id, revision }) => [id, revision]),
+        ]),
+      ),
       connections: sorted,
-      endpoints,
-      forbid: chain.flatMap((id) => {
-        const published = environments.find((row) => row.id === id)?.publishedVersionId ?? "";
-        return parseForbid(versions.get(published)?.forbid);
-      }),
-    });
+      endpoints: endpoints.sort((a, b) => (a.slug < b.slug ? -1 : 1)),
+      forbid: chain.flatMap(({ versionId }) => parseForbid(versions.get(versionId)?.forbid)),
+    };
+  };
+
+  const result: Served = {
+    environments: new Map(),
+    connections: new Map(),
+    drafts: new Map(),
+    fingerprint: fingerprintOf(marks),
+  };
+  const owned = new Map<string, ServedConnection[]>();
+  for (const environment of environments) {
+    const { id, publishedVersionId } = environment;
+    const own = await serve(environment, publishedVersionId ?? "", (of) => [before.connections.get(of)]);
+    owned.set(id, own);
+    for (const connection of own) result.connections.set(connection.id, connection);
+  }
+  const parents = new Map(environments.map((row) => [row.id, row.parentId]));
+  const linkOf = (id: string) => ({
+    id,
+    versionId: byId.get(id)?.publishedVersionId ?? "",
+    connections: owned.get(id) ?? [],
+  });
+  for (const environment of environments) {
+    const served = compose(environment, ancestry(environment.id, parents).map(linkOf), "");
+    if (served === undefined) continue;
+    const known = before.environments.get(environment.id);
+    result.environments.set(environment.id, known?.revision === served.revision ? known : served);
+  }
+  for (const { id: versionId, environmentId, digest, parentId } of drafts) {
+    const environment = byId.get(environmentId);
+    if (environment === undefined) continue;
+    const drafted = before.drafts.get(environmentId)?.connections ?? [];
+    // Where the draft says the same as what is served, it is the same.
+    const known: Known = (of) => [result.connections.get(of), drafted.find(({ id }) => id === of)];
+    const connections = await serve(environment, versionId, known);
+    const ancestors = ancestry(environmentId, new Map([...parents, [environmentId, parentId]])).slice(1);
+    const chain = [{ id: environmentId, versionId, connections }, ...ancestors.map(linkOf)];
+    const served = compose(environment, chain, digest);
+    if (served === undefined) continue;
+    const same = before.drafts.get(environmentId);
+    result.drafts.set(environmentId, same?.revision === served.revision ? same : served);
   }
   return result;
+}
+
+/** What is known already of a connection. */
+type Known = (connectionId: string) => (ServedConnection | undefined)[];
+
+function byVersion<Row extends { versionId: string }>(rows: readonly Row[]): Map<string, Row[]> {
+  const grouped = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = grouped.get(row.versionId);
+    if (group === undefined) grouped.set(row.versionId, [row]);
+    else group.push(row);
+  }
+  return grouped;
 }
 
 /** The environment and its ancestors, nearest first; a cycle ends it. */
