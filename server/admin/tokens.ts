@@ -119,7 +119,7 @@ async function render(
       tokens: live.reverse().map((token) => ({
         ...{ id: token.id, name: token.name, last4: token.last4, rotated: token.rotatedAt !== null },
         whose: people.find(({ id }) => id === token.personId)?.username ?? "an agent",
-        may: [...token.scopes, ...token.permissions].join(" "),
+        may: [...token.scopes, ...token.permissions, ...(token.testing ? ["drafts"] : [])].join(" "),
         networks: token.allowedNetworks?.join(", ") ?? "anywhere",
         lastUsed: `${moment(token.lastUsedAt)}${token.lastUsedIp === null ? "" : ` from ${token.lastUsedIp}`}`,
         expires: moment(token.expiresAt),

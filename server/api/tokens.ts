@@ -20,6 +20,7 @@ const token = z
     person: z.string().nullable().meta({ description: "Id of the person whose own it is." }),
     endsIn: z.string().meta({ description: "The last four characters." }),
     endpoints: z.array(z.string()),
+    testing: z.boolean().meta({ description: "Sees the drafts of environments." }),
     scopes: z.array(z.enum(SCOPES)),
     permissions: z.array(z.enum(PERMISSIONS)),
     variables: z.record(z.string(), z.string()),
@@ -46,6 +47,9 @@ const wish = z
     permissions: z.array(z.enum(PERMISSIONS)).default([]).meta({ description: "What it may at this API." }),
     variables: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/), z.string().max(1_000)).default({}),
     allowedNetworks: z.array(z.string().max(64)).max(50).optional(),
+    testing: z.boolean().default(false).meta({
+      description: "Sees the drafts of environments instead of what is published; needs `connections:write`.",
+    }),
     expiresInDays: z.number().positive().max(3_650).nullable().default(90).meta({ description: "null: never." }),
   })
   .meta({ id: "NewToken" });
@@ -157,9 +161,9 @@ export function tokenRoutes({ tokenDesk, store, clock }: ApiParts): ApiRoute[] {
 }
 
 function viewOf(of: AgentTokenSummary, slugOf: ReadonlyMap<string, string>, now: number): z.input<typeof token> {
-  const { id, name, scopes, permissions, variables, allowedNetworks, createdBy, rotatedFrom } = of;
+  const { id, name, scopes, permissions, testing, variables, allowedNetworks, createdBy, rotatedFrom } = of;
   return {
-    ...{ id, name, scopes, permissions, variables, allowedNetworks, createdBy, rotatedFrom },
+    ...{ id, name, scopes, permissions, testing, variables, allowedNetworks, createdBy, rotatedFrom },
     kind: of.personId === null ? "agent" : "own",
     person: of.personId,
     endsIn: of.last4,

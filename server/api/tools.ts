@@ -9,6 +9,7 @@ import { failure } from "../gateway/results.ts";
 import { membershipOf } from "../people/membership.ts";
 import { clientKey, type Principal, SCOPES } from "../people/principal.ts";
 import { personVariables } from "../people/principal-variables.ts";
+import { TESTS } from "../people/token-holder.ts";
 import type { ApiCaller } from "./caller.ts";
 import type { ApiParts } from "./parts.ts";
 import { type ApiRoute, defineRoute } from "./route.ts";
@@ -32,6 +33,9 @@ export function toolRoutes(parts: ApiParts): ApiRoute[] {
       bodyLimit: BODY_LIMIT,
       body: z.object({
         endpoint: z.string().optional().meta({ description: "Slug; the default endpoint unless named" }),
+        draft: z.boolean().default(false).meta({
+          description: "At the draft of the environment, where one waits; needs `connections:write`",
+        }),
         name: z.string().min(1),
         arguments: z.record(z.string(), z.unknown()).optional(),
         approval: z.string().min(1).optional().meta({ description: "Id of a granted approval" }),
@@ -39,7 +43,7 @@ export function toolRoutes(parts: ApiParts): ApiRoute[] {
       response: z.object({ result: z.record(z.string(), z.unknown()) }),
       errors: ["not_found"],
       async handle({ caller: person, body }) {
-        const caller = await callerFor(parts, person, body.endpoint);
+        const caller = await callerFor(parts, person, body);
         const signal = AbortSignal.timeout(PATIENCE_MS);
         const reach = { caller: { key: caller.principal.key, capabilities: {} }, signal };
         const call = { caller, door: "try", name: body.name, args: body.arguments, reach: () => reach } as const;
@@ -60,10 +64,13 @@ export function toolRoutes(parts: ApiParts): ApiRoute[] {
 /** @throws JackfieldError `not_found` for an endpoint that is not there, or not for this person */
 async function callerFor(
   { registry, toolsets, store }: ApiParts,
-  { organizationId, organizationSlug, subject, issuer, name, key, id }: ApiCaller,
-  endpointSlug: string | undefined,
+  { organizationId, organizationSlug, subject, issuer, name, key, id, permissions }: ApiCaller,
+  { endpoint: slug, draft }: { endpoint?: string | undefined; draft: boolean },
 ): Promise<GatewayCaller> {
-  const found = registry.endpoint(organizationSlug, endpointSlug);
+  if (draft && !permissions.has(TESTS)) {
+    throw new JackfieldError("permission_missing", { text: `Trying a draft needs the permission ${TESTS}.` });
+  }
+  const found = draft ? registry.tried(organizationSlug, slug) : registry.endpoint(organizationSlug, slug);
   const row = await store.models.people.findByPk(subject);
   const member = row === null ? undefined : await membershipOf(store, organizationId, row);
   if (!found || row === null || !member || !mayUseEndpoint(found.endpoint.config.principals, member)) {
@@ -79,6 +86,7 @@ async function callerFor(
     clientKey: clientKey(id),
     endpointIds: [endpoint.id],
     variables: await personVariables(store, row, session?.identityId ?? null),
+    ...(draft ? { testing: true } : {}),
   };
   return {
     ...{ principal, endpoint, environment },

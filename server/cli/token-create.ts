@@ -22,6 +22,7 @@ interface Options {
   for?: string;
   /** Milliseconds; Infinity for never. */
   expires: number;
+  testing?: boolean;
   organization: string;
   json?: boolean;
 }
@@ -72,6 +73,7 @@ export function addTokenCreate(parent: Command, io: CliIo): void {
         .argParser(parseSpan)
         .default(parseSpan("90d"), "90d"),
     )
+    .option("--testing", "let it see the drafts of environments, to try them before they are published")
     .option("--organization <slug>", "organization it belongs to", FIRST_ORGANIZATION)
     .option("--json", "print JSON")
     .action((options: Options) =>
@@ -91,6 +93,7 @@ export function addTokenCreate(parent: Command, io: CliIo): void {
           ...(options.network && { allowedNetworks: options.network }),
           ...(options.for !== undefined && { personId: await memberOf(store, organization, options.for) }),
           ...(expiresAt && { expiresAt }),
+          ...(options.testing === true && { testing: true }),
           createdBy: "cli",
         });
         if (options.json) {

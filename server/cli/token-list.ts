@@ -44,7 +44,7 @@ export function addTokenList(parent: Command, io: CliIo): void {
             row.person ?? "agent",
             row.last4,
             row.endpoints.join(","),
-            [...row.scopes, ...row.permissions].join(","),
+            [...row.scopes, ...row.permissions, ...(row.testing ? ["drafts"] : [])].join(","),
             row.expiresAt ? moment(row.expiresAt) : "never",
             moment(row.lastUsedAt),
             row.lastUsedIp ?? "-",

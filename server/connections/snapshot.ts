@@ -114,7 +114,12 @@ export async function loadServed(store: Store, before: Served, pieces?: PieceOff
       const of = { id: row.connectionId, slug, environmentId: environment.id, organizationId, config };
       served.push(
         same ??
-          (await serveConnection(store, { ...of, credentialRevision, revision, ...(offer === undefined ? {} : { offer }) })),
+          (await serveConnection(store, {
+            ...of,
+            credentialRevision,
+            revision,
+            ...(offer === undefined ? {} : { offer }),
+          })),
       );
     }
     return served;

@@ -28,8 +28,9 @@ export function relayChanges(face: Face, legacy: LegacyFace, bus: Bus): { close(
     for (const environmentId of gathered) {
       const environment = registry.environment(environmentId);
       if (environment) void warm(environment);
-      for (const endpoint of environment?.endpoints ?? []) {
-        for (const kind of ["tools", "prompts", "resources"] as const) notifier.listChanged(kind, endpoint.id);
+      const endpoints = [environment, registry.draft(environmentId)].flatMap((seen) => seen?.endpoints ?? []);
+      for (const id of new Set(endpoints.map((endpoint) => endpoint.id))) {
+        for (const kind of ["tools", "prompts", "resources"] as const) notifier.listChanged(kind, id);
       }
     }
     gathered.clear();

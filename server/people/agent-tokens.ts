@@ -12,7 +12,7 @@ import type { Permission } from "./permissions.ts";
 import { type Principal, parseScopes, type Scope } from "./principal.ts";
 import { createTokenCache } from "./token-cache.ts";
 import { hashToken, isToken, makeToken } from "./token-format.ts";
-import { holderOf, permissionsOf, type TokenHolder } from "./token-holder.ts";
+import { holderOf, permissionsOf, TESTS, type TokenHolder } from "./token-holder.ts";
 import { isWithin, wrongNetwork } from "./token-networks.ts";
 
 export { AGENT_ISSUER, type TokenHolder } from "./token-holder.ts";
@@ -41,12 +41,15 @@ export interface NewAgentToken {
   personId?: string;
   /** The person who makes it; absent: the operator. */
   creatorId?: string;
+  /** Whether it sees the drafts of environments. */
+  testing?: boolean;
 }
 
 /** A token as lists show it. */
-export type AgentTokenSummary = Omit<AgentTokenRow, "hash" | "scopes" | "permissions"> & {
+export type AgentTokenSummary = Omit<AgentTokenRow, "hash" | "scopes" | "permissions" | "testing"> & {
   scopes: Scope[];
   permissions: Permission[];
+  testing: boolean;
 };
 
 export interface Rotation {
@@ -54,7 +57,7 @@ export interface Rotation {
   readonly overlapMs: number;
   readonly createdBy: string;
   readonly creatorId?: string;
-  /** What the successor may at the API, at most. */
+  /** What the successor may at the API, at most; it tests only where it may `connections:write`. */
   readonly within: (permission: Permission) => boolean;
 }
 
@@ -185,6 +188,7 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
             createdAt: new Date(clock()),
             personId: personId ?? null,
             creatorId: given.creatorId ?? null,
+            testing: given.testing === true ? 1 : null,
           },
           { transaction },
         );
@@ -216,6 +220,7 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
             ...{ hash: hashToken(token), last4: token.slice(-4), rotatedFrom: id, rotatedAt: null, createdBy },
             permissions: permissions.length === 0 ? null : permissions.join(" "),
             creatorId: creatorId ?? null,
+            testing: within(TESTS) ? alike.testing : null,
             createdAt: new Date(now),
             expiresAt: lifeMs === undefined ? null : new Date(now + lifeMs),
           },
@@ -263,8 +268,13 @@ export function createAgentTokens({ store, bus, clock, log }: AgentTokensOptions
   };
 }
 
-function summaryOf({ hash: _hash, scopes, permissions, ...shown }: AgentTokenRow): AgentTokenSummary {
-  return { ...shown, scopes: [...parseScopes(scopes)], permissions: [...permissionsOf(permissions)] };
+function summaryOf({ hash: _hash, scopes, permissions, testing, ...shown }: AgentTokenRow): AgentTokenSummary {
+  return {
+    ...shown,
+    testing: testing === 1,
+    scopes: [...parseScopes(scopes)],
+    permissions: [...permissionsOf(permissions)],
+  };
 }
 
 function check({ name, endpointIds, scopes, allowedNetworks = [], personId }: NewAgentToken): void {

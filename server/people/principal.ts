@@ -27,6 +27,8 @@ export interface Principal {
   readonly variables: Readonly<Record<string, string>>;
   /** Of a person's own token: what decides which of its endpoints are theirs. */
   readonly membership?: PersonInOrganization;
+  /** Sees the drafts of environments instead of what is published, to try them. */
+  readonly testing?: true;
 }
 
 /** One digest for issuer and subject together: SHA-256 in hexadecimal. */

@@ -14,6 +14,7 @@ import { PEOPLE_ISSUER } from "./people.ts";
 import { noteChange, noteRefusal, type PeopleChange } from "./people-audit.ts";
 import { type Actor, demand, type Permission } from "./permissions.ts";
 import type { Scope } from "./principal.ts";
+import { TESTS } from "./token-holder.ts";
 import { wrongNetwork } from "./token-networks.ts";
 
 /** Milliseconds for which a rotated token goes on, at most and unless something else is said. */
@@ -35,6 +36,8 @@ export interface TokenWish {
   readonly allowedNetworks?: readonly string[];
   /** Absent: never. */
   readonly expiresAt?: Date;
+  /** Whether it sees the drafts of environments; needs `connections:write`. */
+  readonly testing?: boolean;
 }
 
 /** Who does something, where: within `endpointIds` where a token does. */
@@ -63,14 +66,14 @@ export interface TokenDesk {
   rotate(by: TokenActor, id: string, overlapMs: number): Promise<MadeToken>;
   /** Throws `not_found`. */
   revoke(by: TokenActor, id: string): Promise<void>;
-  /** The endpoints for which the actor may make a token, of their own or of an agent. */
-  endpointsFor(by: TokenActor, kind: "own" | "agent"): Promise<ServedEndpoint[]>;
+  /** The endpoints for which the actor may make a token, of their own or of an agent; as drafted for a testing one. */
+  endpointsFor(by: TokenActor, kind: "own" | "agent", testing?: boolean): Promise<ServedEndpoint[]>;
 }
 
 export interface TokenDeskOptions {
   readonly store: Store;
   readonly tokens: AgentTokens;
-  readonly registry: Pick<Registry, "environments">;
+  readonly registry: Pick<Registry, "environments" | "draft">;
   readonly audit: Audit;
   /** Days that a token may live; Infinity: also for ever. The operator's own are not bound to it. */
   readonly longestDays: () => number;
@@ -96,10 +99,15 @@ export function createTokenDesk(options: TokenDeskOptions): TokenDesk {
     throw new JackfieldError("not_found", { text: "There is no such token." });
   }
 
-  async function endpointsFor({ actor, organizationId, endpointIds }: TokenActor, kind: "own" | "agent") {
+  async function endpointsFor(
+    { actor, organizationId, endpointIds }: TokenActor,
+    kind: "own" | "agent",
+    testing = false,
+  ) {
     const all = registry
       .environments()
       .filter((environment) => environment.organizationId === organizationId)
+      .map((environment) => (testing ? registry.draft(environment.id) : undefined) ?? environment)
       .flatMap(({ endpoints }) => endpoints)
       .filter(({ id }) => endpointIds === undefined || endpointIds.includes(id));
     if (kind === "agent") return all;
@@ -113,7 +121,9 @@ export function createTokenDesk(options: TokenDeskOptions): TokenDesk {
     const { actor, organizationId } = by;
     const problems: Problem[] = [];
     const refuse = (field: string, message: string) => problems.push({ field, message });
-    const reachable = await endpointsFor(by, kind);
+    const { testing = false } = wish;
+    if (testing && !actor.may(organizationId, TESTS)) refuse("testing", `you do not have ${TESTS} yourself`);
+    const reachable = await endpointsFor(by, kind, testing);
     const ids = wish.endpoints.map((slug) => reachable.find((endpoint) => endpoint.slug === slug)?.id);
     wish.endpoints.forEach((slug, index) => {
       if (ids[index] === undefined) refuse(`endpoints.${index}`, `there is no endpoint ${slug} for this token`);
@@ -163,6 +173,7 @@ export function createTokenDesk(options: TokenDeskOptions): TokenDesk {
       variables: wish.variables,
       ...(wish.allowedNetworks === undefined ? {} : { allowedNetworks: wish.allowedNetworks }),
       ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
+      ...(wish.testing === true ? { testing: true } : {}),
       createdBy: actor.name,
       ...(kind === "own" ? { personId: actor.subject } : {}),
       ...creatorOf(actor),
@@ -173,9 +184,9 @@ export function createTokenDesk(options: TokenDeskOptions): TokenDesk {
   }
 
   function note({ actor, organizationId }: TokenActor, change: PeopleChange, token: AgentTokenSummary): void {
-    const { id, name, personId, scopes, permissions } = token;
+    const { id, name, personId, scopes, permissions, testing } = token;
     const whose = personId === null ? "an agent's" : "a person's own";
-    const reason = `${name} (${id}), ${whose}, with ${[...scopes, ...permissions].join(" ")}`;
+    const reason = `${name} (${id}), ${whose}, with ${[...scopes, ...permissions, ...(testing ? ["drafts"] : [])].join(" ")}`;
     noteChange(audit, actor, change, { organizationId, reason });
   }
 

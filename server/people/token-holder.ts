@@ -19,11 +19,15 @@ export interface TokenHolder {
   readonly role: Role | undefined;
 }
 
+/** What a drafted policy grants is its authors' to try: a token of theirs may too. */
+export const TESTS: Permission = "connections:write";
+
 /** Undefined where the token has ended, or its owner may not sign in any more. Asks the store. */
 export async function holderOf(store: Store, row: AgentTokenRow, now: number): Promise<TokenHolder | undefined> {
   if (row.revokedAt !== null || (row.expiresAt !== null && row.expiresAt.getTime() <= now)) return undefined;
   const own = row.personId === null ? await agentOf(store, row) : await personOf(store, row, row.personId);
   if (own === undefined) return undefined;
+  const maker = await makerOf(store, row);
   const principal: Principal = {
     kind: "agent",
     organizationId: row.organizationId,
@@ -32,9 +36,10 @@ export async function holderOf(store: Store, row: AgentTokenRow, now: number): P
     clientKey: clientKey(row.id),
     endpointIds: Object.freeze(row.endpointIds),
     ...own.principal,
+    ...(row.testing === 1 && makerMay(maker, TESTS) ? { testing: true } : {}),
   };
   const { role } = own;
-  return { principal: Object.freeze(principal), permissions: await permissionsNow(store, row), role };
+  return { principal: Object.freeze(principal), permissions: permissionsNow(row, maker), role };
 }
 
 /** The permissions that a row names, whatever its maker may. */
@@ -71,14 +76,24 @@ async function personOf(
   return { principal: { ...names, key, variables: Object.freeze(variables), membership }, role: membership.role };
 }
 
-/** Never more than its maker may at this moment; the operator's may all that they name. */
-async function permissionsNow(
-  { models }: Store,
-  { permissions, creatorId, organizationId }: AgentTokenRow,
-): Promise<ReadonlySet<Permission>> {
-  const named = permissionsOf(permissions);
-  if (named.size === 0 || creatorId === null) return named;
+/** The role of whoever made a token; `operator` for the command line, which may everything and stays. */
+type Maker = Role | "operator" | undefined;
+
+async function makerOf({ models }: Store, row: AgentTokenRow): Promise<Maker> {
+  const { creatorId, organizationId } = row;
+  if (creatorId === null) return "operator";
+  // Most tokens only call tools, and what they may there does not hang on their maker.
+  if (row.permissions === null && row.testing === null) return undefined;
   const creator = await models.people.findOne({ where: { id: creatorId, disabledAt: null } });
   const member = creator && (await models.members.findOne({ where: { organizationId, personId: creatorId } }));
-  return new Set([...named].filter((permission) => may(member?.role, permission)));
+  return member?.role;
+}
+
+function makerMay(maker: Maker, permission: Permission): boolean {
+  return maker === "operator" || may(maker, permission);
+}
+
+/** Never more than its maker may at this moment. */
+function permissionsNow({ permissions }: AgentTokenRow, maker: Maker): ReadonlySet<Permission> {
+  return new Set([...permissionsOf(permissions)].filter((permission) => makerMay(maker, permission)));
 }

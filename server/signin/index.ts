@@ -37,7 +37,7 @@ export interface SignInOptions extends ReachOptions {
   readonly keyring: Keyring;
   /** Origin under which browsers reach this server, without a closing slash. */
   readonly publicUrl: () => string;
-  readonly registry: Pick<Registry, "connection" | "environments">;
+  readonly registry: Pick<Registry, "connection" | "environments" | "draft">;
   readonly verify: AuthorizeParts["verify"];
   readonly pages: SignInPages;
   /** Called once an account is there, e.g. to read the connection's catalogue with it. */

@@ -54,8 +54,8 @@ export interface DecisionsOptions {
   bus: Bus;
   /** Milliseconds since the epoch. */
   clock: () => number;
-  /** The policy revision under which the call would be made now; undefined where the tool is not there any more. */
-  currentRevision: (approval: Approval) => string | undefined;
+  /** Whether the call would be made now under the policy revision under which it was proposed. */
+  stands: (approval: Approval) => boolean;
 }
 
 const MOST_LISTED = 200;
@@ -68,7 +68,7 @@ const NOT_YOURS = {
 
 /** Makes the deciding part. */
 export function createDecisions(options: DecisionsOptions): Decisions {
-  const { store, register, audit, bus, clock, currentRevision } = options;
+  const { store, register, audit, bus, clock, stands } = options;
   const { approvals } = store.models;
 
   /** What a person may see: everything of the organization, or their own calls. */
@@ -114,7 +114,7 @@ export function createDecisions(options: DecisionsOptions): Decisions {
       return {
         approval,
         args: await register.argumentsOf(id),
-        standing: currentRevision(approval) === approval.policyRevision,
+        standing: stands(approval),
         objection: objectionOf(approval, person, true),
       };
     },
@@ -122,7 +122,7 @@ export function createDecisions(options: DecisionsOptions): Decisions {
       const approval = withoutArguments(await pendingRow(person, id));
       const objection = objectionOf(approval, person, approve);
       if (objection !== undefined) throw objection;
-      if (approve && currentRevision(approval) !== approval.policyRevision) {
+      if (approve && !stands(approval)) {
         throw new JackfieldError("approval_changed", {
           text: "The policy or the tool changed after this call was proposed, so it cannot be approved any more. The caller must propose it again.",
         });

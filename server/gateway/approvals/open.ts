@@ -3,6 +3,7 @@ import type { Log } from "../../../adapters/contract.ts";
 import { type ApprovalFloor, approvalFloor } from "../../access/approvals.ts";
 import type { Registry } from "../../connections/registry.ts";
 import type { JackfieldFile } from "../../connections/schema.ts";
+import type { ServedEnvironment } from "../../connections/types.ts";
 import type { Audit } from "../../observe/audit.ts";
 import type { Bus } from "../../shared-state/contract.ts";
 import type { Store } from "../../store/database.ts";
@@ -64,22 +65,25 @@ export function openApprovals(options: ApprovalsOptions): OpenApprovals {
   const validForMs = () => durationOf(jackfield().approvals.validFor);
   const register = createRegister({ store, keyring, bus, audit, clock, validForMs });
 
-  const renewed = (environmentId: string, endpointId: string) => {
-    const environment = registry.environment(environmentId);
+  const seenIn = (environment: ServedEnvironment | undefined, endpointId: string) => {
     const endpoint = environment?.endpoints.find(({ id }) => id === endpointId);
     return environment && endpoint && { environment, endpoint, toolset: toolsets.for(environment, endpoint) };
   };
-  const currentRevision = ({ environmentId, endpointId, toolName }: Approval) => {
-    const now = renewed(environmentId, endpointId);
-    const entry = now?.toolset.entries.find(({ tool }) => tool.name === toolName && tool.state === "approved");
-    return now && entry && policyRevisionOf(now.endpoint, now.environment, entry);
-  };
+  /** A call of somebody who tries a draft stands as long as the draft says the same. */
+  const stands = ({ environmentId, endpointId, toolName, policyRevision }: Approval) =>
+    [registry.environment(environmentId), registry.draft(environmentId)].some((environment) => {
+      const now = seenIn(environment, endpointId);
+      const entry = now?.toolset.entries.find(({ tool }) => tool.name === toolName && tool.state === "approved");
+      return now && entry && policyRevisionOf(now.endpoint, now.environment, entry) === policyRevision;
+    });
   return {
     register,
-    decisions: createDecisions({ store, register, audit, bus, clock, currentRevision }),
+    decisions: createDecisions({ store, register, audit, bus, clock, stands }),
     url: (id) => `${publicUrl()}/approvals/${id}`,
     async renew(caller) {
-      const now = renewed(caller.environment.id, caller.endpoint.id);
+      const { id } = caller.environment;
+      const draft = caller.principal.testing ? registry.draft(id) : undefined;
+      const now = seenIn(draft ?? registry.environment(id), caller.endpoint.id);
       return now && (await isAlive(store, caller, clock())) ? { ...caller, ...now } : undefined;
     },
     waitMs,

@@ -1,5 +1,5 @@
 import type { Sequelize } from "sequelize";
-import { defineTable, digest, id, json, moment, reference, string, type Table } from "./table.ts";
+import { defineTable, digest, id, integer, json, moment, reference, string, type Table } from "./table.ts";
 
 /** A bearer token of an agent, or of a person for their own programs. Only its hash is kept. */
 export interface AgentTokenRow {
@@ -33,6 +33,8 @@ export interface AgentTokenRow {
   personId: string | null;
   /** The person who made it; null: the operator, at the command line. */
   creatorId: string | null;
+  /** 1 where it sees the drafts of environments; null: what is published. */
+  testing: number | null;
 }
 
 export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
@@ -61,6 +63,7 @@ export function defineAgentTokens(sequelize: Sequelize): Table<AgentTokenRow> {
       rotatedAt: moment({ allowNull: true }),
       personId: reference({ allowNull: true }),
       creatorId: reference({ allowNull: true }),
+      testing: integer({ allowNull: true }),
     },
     [["hash"]],
   );
