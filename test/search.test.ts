@@ -193,10 +193,9 @@ describe("segments", () => {
     );
     let turns = 0;
     const counting = setInterval(() => (turns += 1), 0);
-    await prepareIndex(own);
+    const prepared = await prepareIndex(own);
     clearInterval(counting);
     assert.ok(turns > 0, "the event loop went on");
-    const prepared = buildIndex(own);
     const same = documentsOf(
       CATALOGUE.map((connection) => ({ ...connection, description: `${connection.description} Prepared.` })),
     );

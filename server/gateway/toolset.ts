@@ -171,8 +171,8 @@ function compile(environment: ServedEnvironment, endpoint: ServedEndpoint, key: 
     },
     async warm() {
       if (index) return;
-      await prepareIndex(documents());
-      const built = toolset.index();
+      const built = await prepareIndex(documents());
+      index ??= built;
       // The first searches of a process run uncompiled, several times as slow: these are them, and nobody waits.
       for (const { name, action } of entries.slice(0, WARM_SEARCHES)) {
         rank(built, `${name} ${action}`, { most: 10 });

@@ -38,21 +38,50 @@ export interface IndexedConnection {
 
 /** Documents indexed between two turns of the event loop: a millisecond or two. */
 const BATCH = 8;
+/** Terms whose rarity an index remembers. */
+const MAX_KNOWN = 100_000;
 /** Documents that segments are remembered for. */
 const MAX_REMEMBERED = 200_000;
 
 /** Builds the index; documents keep their order, which decides ties. Milliseconds where the segments are known. */
 export function buildIndex(documents: readonly SearchDocument[], thesaurus: Thesaurus = THESAURUS): SearchIndex {
+  return assemble(runs(documents).map(segmentOf), thesaurus);
+}
+
+/** The same a few documents at a time, so that nobody else waits. */
+export async function prepareIndex(
+  documents: readonly SearchDocument[],
+  thesaurus: Thesaurus = THESAURUS,
+): Promise<SearchIndex> {
+  const segments: Segment[] = [];
+  for (const [number, part] of runs(documents).entries()) {
+    const key = keyOf(part);
+    let segment = remembered.get(key);
+    if (segment === undefined) {
+      const builder = new SegmentBuilder(part[0]);
+      for (const [at, document] of part.entries()) {
+        builder.add(document);
+        if (at % BATCH === BATCH - 1) await setImmediate();
+      }
+      segment = builder.finish();
+    }
+    remember(key, segment);
+    segments.push(segment);
+    if (number % BATCH === BATCH - 1) await setImmediate();
+  }
+  return assemble(segments, thesaurus);
+}
+
+function assemble(parts: readonly Segment[], thesaurus: Thesaurus): SearchIndex {
   const segments: PlacedSegment[] = [];
   const connections = new Map<string, IndexedConnection>();
-  let offset = 0;
-  for (const part of runs(documents)) {
-    segments.push({ segment: segmentOf(part), offset });
-    offset += part.length;
-    const { connection: slug, connectionLabel: label, aliases } = part[0]!;
+  let count = 0;
+  for (const segment of parts) {
+    segments.push({ segment, offset: count });
+    count += segment.documents.length;
+    const { connection: slug, connectionLabel: label, aliases } = segment.documents[0]!;
     if (!connections.has(slug)) connections.set(slug, { slug, label, aliases });
   }
-  const count = documents.length;
   const idfOf = (found: number) => Math.log(1 + (count - found + 0.5) / (found + 0.5));
   const known = new Map<string, number | undefined>();
   return {
@@ -70,8 +99,9 @@ export function buildIndex(documents: readonly SearchDocument[], thesaurus: Thes
         if (row !== undefined) found += segment.starts[row + 1]! - segment.starts[row]!;
       }
       const idf = found === 0 ? undefined : idfOf(found);
-      // Words of queries are strangers' input: what no document has is not kept.
-      if (idf !== undefined) known.set(term, idf);
+      // Words of queries are strangers' input: no more of them are kept than there may be terms.
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(term, idf);
       return idf;
     },
     termsOf(document) {
@@ -79,21 +109,6 @@ export function buildIndex(documents: readonly SearchDocument[], thesaurus: Thes
       return segment.termsOf(document - from);
     },
   };
-}
-
-/** Builds the segments that are not known yet, a few documents at a time, so that nobody else waits. */
-export async function prepareIndex(documents: readonly SearchDocument[]): Promise<void> {
-  for (const part of runs(documents)) {
-    const key = keyOf(part);
-    if (remembered.has(key)) continue;
-    const builder = new SegmentBuilder(part[0]);
-    for (const [at, document] of part.entries()) {
-      builder.add(document);
-      if (at % BATCH === BATCH - 1) await setImmediate();
-    }
-    remember(key, builder.finish());
-    await setImmediate();
-  }
 }
 
 /** Neighbours of one connection together; a catalogue is sorted by connection. */
@@ -134,13 +149,10 @@ function remember(key: string, segment: Segment): void {
   }
 }
 
-/** Everything about the documents that a segment holds; their definitions by hash. */
+/** Everything about the documents that a segment holds; their definitions, action and title with them, by hash. */
 function keyOf(documents: readonly SearchDocument[]): string {
   const { connection, connectionLabel, connectionDescription, aliases } = documents[0]!;
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([connection, connectionLabel, connectionDescription, aliases]));
-  for (const { name, action, title, access, schemaHash } of documents) {
-    hash.update(`${JSON.stringify([name, action, title])}${access}${schemaHash}`);
-  }
-  return hash.digest("base64");
+  let text = JSON.stringify([connection, connectionLabel, connectionDescription, aliases]);
+  for (const { name, access, schemaHash } of documents) text += `${name} ${access} ${schemaHash} `;
+  return createHash("sha256").update(text).digest("base64");
 }

@@ -51,6 +51,8 @@ export const RANK = {
 const QUERY_VERB_WORDS = 6;
 /** Candidates that are looked at closely; the rest are far behind them. */
 const CLOSE = 2000;
+/** Steps of the score in which candidates are counted. */
+const STEPS = 256;
 
 /** The documents that a query reaches, with scores that connections may still lift. */
 export interface Scored {
@@ -122,11 +124,12 @@ export function order(
 }
 
 /** BM25F of every document: for each word of the query the best of what may stand for it. */
-function scoreWords(index: SearchIndex, query: Query): Float64Array {
-  const scores = new Float64Array(index.documents.length);
-  const best = new Float64Array(index.documents.length);
-  const touched: number[] = [];
+function scoreWords(index: SearchIndex, query: Query): Float32Array {
+  const scores = new Float32Array(index.documents.length);
+  const best = new Float32Array(index.documents.length);
+  const touched = new Uint32Array(index.documents.length);
   for (const word of query.words) {
+    let count = 0;
     for (const alternative of word.alternatives) {
       const gain = alternative.weight * index.idf(alternative.term)! * (RANK.k1 + 1);
       for (const { segment, offset } of index.segments) {
@@ -137,27 +140,30 @@ function scoreWords(index: SearchIndex, query: Query): Float64Array {
           const document = offset + segment.found[at]!;
           const tf = segment.frequencies[at]!;
           const value = (gain * tf) / (RANK.k1 + tf);
-          if (best[document] === 0) touched.push(document);
+          if (best[document] === 0) {
+            touched[count] = document;
+            count += 1;
+          }
           if (value > best[document]!) best[document] = value;
         }
       }
     }
-    for (const document of touched) {
+    for (let at = 0; at < count; at += 1) {
+      const document = touched[at]!;
       scores[document] = scores[document]! + best[document]!;
       best[document] = 0;
     }
-    touched.length = 0;
   }
   return scores;
 }
 
-/** Admitted documents with a score worth looking at; far more would be sorted than could be shown. */
+/** Admitted documents with a score worth looking at, at most about `CLOSE`; what is named exactly is always there. */
 function admitted(
-  base: Float64Array,
+  base: Float32Array,
   exact: ReadonlyMap<number, number>,
   admits: (document: number) => boolean,
 ): number[] {
-  const found: number[] = [];
+  let found: number[] = [];
   let top = 0;
   for (let at = 0; at < base.length; at += 1) {
     if ((base[at]! > 0 || exact.has(at)) && admits(at)) {
@@ -165,10 +171,18 @@ function admitted(
       if (base[at]! > top) top = base[at]!;
     }
   }
-  const near = found.filter((at) => exact.has(at) || base[at]! >= (top * RANK.tail) / 2);
-  if (near.length <= CLOSE) return near;
-  const least = base[[...near].sort((a, b) => base[b]! - base[a]! || a - b)[CLOSE]!]!;
-  return near.filter((at) => exact.has(at) || base[at]! > least);
+  let least = (top * RANK.tail) / 2;
+  if (found.length > CLOSE) {
+    // Counted by steps of the score and not sorted: there may be tens of thousands.
+    const counts = new Uint32Array(STEPS + 1);
+    const step = top / STEPS || 1;
+    for (const at of found) counts[Math.floor(base[at]! / step)]! += 1;
+    let from = STEPS;
+    for (let close = counts[from]!; from > 0 && close + counts[from - 1]! <= CLOSE; close += counts[from]!) from -= 1;
+    least = Math.max(least, from * step);
+  }
+  found = found.filter((at) => base[at]! >= least || exact.has(at));
+  return found;
 }
 
 /** Adds what speaks for the whole connection: its best tools together, and its name in the query. */
@@ -176,7 +190,7 @@ function withConnections(
   index: SearchIndex,
   query: Query,
   candidates: readonly number[],
-  base: Float64Array,
+  base: Float32Array,
 ): Map<number, number> {
   const byConnection = new Map<string, number[]>();
   for (const at of candidates) {
