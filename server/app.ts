@@ -52,6 +52,8 @@ export interface App {
 
 /** Milliseconds that calls in flight get to finish when the server stops. */
 const DRAIN_MS = 8_000;
+/** Milliseconds after which no answer of any kind is waited for any more. */
+const LISTENER_MS = DRAIN_MS + 500;
 
 /** Opens everything but the listener. Throws JackfieldError with one clear line where something cannot be opened. */
 export async function createApp(options: AppOptions): Promise<App> {
@@ -116,12 +118,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     async close() {
       const drained = traffic.stop(DRAIN_MS);
-      listener.stop();
+      const closed = listener.stop(LISTENER_MS);
       mcp.stopFollowing();
       configuration.stopFollowing();
       await drained;
       await mcp.close();
-      await listener.closed();
+      await closed;
       // Together: a service that hangs would hold its reading until its session ends.
       await Promise.all([catalogue.close(), sessions.close(), pieces.close()]);
       face.activations.close();

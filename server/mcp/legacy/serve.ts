@@ -8,7 +8,7 @@ import type { Store } from "../../store/database.ts";
 import type { Face } from "../face.ts";
 import { refuse, requestId } from "../http.ts";
 import { serveWeb } from "../web.ts";
-import { type LegacySession, openSession, settleRevived } from "./session.ts";
+import { BATCHING, type LegacySession, openSession, settleRevived } from "./session.ts";
 import { createSessionStore } from "./session-store.ts";
 
 export interface LegacyFace {
@@ -22,8 +22,6 @@ const MOST_IN_MEMORY = 5_000;
 /** A session idle this long is put away; its record brings it back. */
 const PUT_AWAY_MS = 15 * 60_000;
 const SWEEP_EVERY_MS = 60_000;
-/** The only revision with batches (removed in 2025-06-18). */
-const BATCHING = "2025-03-26";
 const BRINGS_VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
 /** @param store where sessions are recorded */

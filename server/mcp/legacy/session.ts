@@ -7,6 +7,9 @@ import { authInfoOf, type Face, type SessionView } from "../face.ts";
 import type { Place } from "../notifier.ts";
 import { buildServer } from "../server.ts";
 
+/** The only revision with batches (removed in 2025-06-18). */
+export const BATCHING = "2025-03-26";
+
 export interface LegacySession {
   readonly id: string;
   readonly row: McpSessionRow;
@@ -86,11 +89,16 @@ export async function openSession(
         open = false;
       };
     },
-    handle(by, request, body) {
-      return transport.handleRequest(request, {
+    async handle(by, request, body) {
+      const answer = await transport.handleRequest(request, {
         authInfo: authInfoOf(by),
         ...(body === undefined ? {} : { parsedBody: body }),
       });
+      const cancelled = cancelledBy(body);
+      // A cancelled request gets no response (2025-11-25, basic/utilities/cancellation), and its stream would stay open
+      // for as long as the session. The stream of a batch carries the answers of others.
+      if (cancelled !== undefined && row.protocolVersion !== BATCHING) transport.closeSSEStream(cancelled);
+      return answer;
     },
     openStream() {
       streams += 1;
@@ -115,6 +123,17 @@ export async function settleRevived(session: LegacySession, caller: GatewayCalle
   await answer.body?.cancel();
   const request = playedRequest(session.id, session.row.protocolVersion);
   await session.handle(caller, request, { jsonrpc: "2.0", method: "notifications/initialized" });
+}
+
+/** The request that a message takes back. */
+function cancelledBy(body: unknown): string | number | undefined {
+  if (!isJsonObject(body) || body["method"] !== "notifications/cancelled" || !isJsonObject(body["params"])) return;
+  const { requestId } = body["params"];
+  return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined;
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null;
 }
 
 function playedRequest(id: string, protocolVersion: string): Request {
